@@ -35,6 +35,22 @@ struct engine_seconds {
     double launch_s, waiting_s;
 };
 
+/* CPU overhead of so many iterations, sequences and prompts in them; means, if they are not whole. */
+static inline double engine_host_s(const struct engine_params *params, double iterations, double sequences,
+                                   double prompts)
+{
+    return iterations * params->iteration_s + sequences * params->sequence_s + prompts * params->prompt_s;
+}
+
+/* Seconds of these iterations, which keep the GPU, or launching for it, busy for busy_s. If overlapped, and the longer
+ * of both is not the same in all of them, this is too little. */
+static inline double engine_sum_s(const struct engine_params *params, double busy_s, double iterations,
+                                  double sequences, double prompts)
+{
+    if (params->overlapped) return fmax(busy_s, engine_host_s(params, iterations, sequences, prompts));
+    return busy_s + iterations * params->iteration_s + sequences * params->sequence_s + prompts * params->prompt_s;
+}
+
 /* Of an iteration of `layers` layers (of one pipeline stage). Contexts of sequences do not matter. */
 static inline struct engine_seconds engine_seconds(const struct engine_params *params, double layers,
                                                    const struct iteration_work *work)
@@ -42,7 +58,7 @@ static inline struct engine_seconds engine_seconds(const struct engine_params *p
     const int64_t tokens = work->prefill_tokens + iteration_decode_tokens(work);
     const double prompts = (double)work->prefill_sequences, sequences = prompts + (double)work->decode_sequences;
     const double launch_s = tokens > params->graph_tokens ? layers * params->layer_launch_s : 0.0;
-    const double host_s = params->iteration_s + sequences * params->sequence_s + prompts * params->prompt_s;
+    const double host_s = engine_host_s(params, 1.0, sequences, prompts);
     return (struct engine_seconds){.launch_s = params->overlapped ? fmax(launch_s, host_s) : launch_s,
                                    .waiting_s = params->overlapped ? 0.0 : host_s};
 }

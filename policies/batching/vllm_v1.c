@@ -489,6 +489,12 @@ static int vllm_v1_compose(void *state, const struct replica_view *view, struct 
     return 0;
 }
 
+static bool vllm_v1_schedules_ahead(const void *given)
+{
+    const struct vllm_v1_params *params = given;
+    return params->async;
+}
+
 const struct batcher batching_vllm_v1 = {
     .policy = {POLICY_HEAD(batcher, POLICY_BATCHING),
                .name = "vllm-v1",
@@ -505,5 +511,6 @@ const struct batcher batching_vllm_v1 = {
     .loads = true,
     .caches_scheduled = true,
     .ends_as_scheduled = true,
+    .schedules_ahead = vllm_v1_schedules_ahead,
     .order = BATCH_BY_ADMISSION,
 };

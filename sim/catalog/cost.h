@@ -28,6 +28,7 @@ struct cost_request {
     const struct llm_spec *llm;
     int64_t tensor_parallel, pipeline_parallel, data_parallel; /* the last: 0 as 1 */
     struct gpu_nodes nodes; /* zero: all its GPUs are on one node */
+    bool host_waits; /* no iteration is scheduled before the last one has ended, though the engine could */
     bool no_overhead;       /* times without the CPU overhead of iterations and sequences: passes of a draft model */
     const char *where; /* of the variant, for findings */
     const char *tensor_where, *pipeline_where; /* of two kinds of parallelism; NULL: as the variant */

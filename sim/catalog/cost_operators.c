@@ -332,6 +332,8 @@ static int build(const void *given, const struct cost_request *request, struct i
     if (code != 0) return code;
     if (set_overhead(&params->overhead, &parts.engine)) model->caveat = NULL;
     if (!params->cuda_graphs) parts.engine.graph_tokens = 0;
+    /* vllm-project/vllm, vllm/config/vllm.py: with pipeline stages it does not schedule asynchronously. */
+    if (request->host_waits || request->pipeline_parallel > 1) parts.engine.overlapped = false;
     if (request->no_overhead) parts.engine.iteration_s = parts.engine.sequence_s = parts.engine.prompt_s = 0.0;
     make_operators(request->catalog, &parts, &cost->operators);
     model->model = &cost->operators;

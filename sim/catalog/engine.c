@@ -66,6 +66,8 @@ static const struct config_field engine_preset_fields[] = {
              "launching kernels one by one, which may limit a fast GPU"),
     ROW_LIST("overhead", overheads, OPTIONAL, ANY, struct engine_overhead, overhead_fields,
              "CPU overhead on top of GPU time, by host and tensor parallelism"),
+    ROW_TEXT("overhead_of", overhead_of, OPTIONAL, WITHIN(1, 256),
+             "preset whose CPU overhead this one repeats: it was not measured for this engine"),
     ROW_LIST("measured_on", measured_on, OPTIONAL, ANY, const char *, gpu_fields,
              "GPUs that the CPU overhead was measured with"),
     ROW_TEXT("fitted_on", fitted_on, OPTIONAL, WITHIN(1, 512),
@@ -388,13 +390,21 @@ static bool has_no_host(const struct engine_preset *preset)
     return preset->overheads.n == 0 && preset->measured_on.n > 0;
 }
 
-static void say_caveat(const struct engine_preset *preset, const char *gpu, int64_t tensor_parallel, struct text *text)
+/* `is_of_engine`: the GPU and the degree were measured, if only with the engine whose overhead the preset repeats. */
+static void say_caveat(const struct engine_preset *preset, const char *gpu, int64_t tensor_parallel, bool is_of_engine,
+                       struct text *text)
 {
     if (has_no_host(preset)) {
         text_printf(text, "the CPU overhead of engine %s was not measured: none is added", preset->name);
         return;
     }
-    text_printf(text, "engine %s was measured", preset->name);
+    if (preset->overhead_of != NULL) {
+        text_printf(text, "the CPU overhead of engine %s was not measured: it is that of %s", preset->name,
+                    preset->overhead_of);
+        if (is_of_engine) return;
+        text_add(text, "; ");
+    }
+    text_printf(text, "engine %s was measured", preset->overhead_of != NULL ? preset->overhead_of : preset->name);
     say_gpus(preset, gpu, text);
     say_degrees(preset, gpu, text);
     if (names_hosts(preset) && !engine_preset_measured_on(preset, gpu))
@@ -407,11 +417,12 @@ int engine_preset_caveat(const struct engine_preset *preset, const char *gpu, in
                          struct arena *arena, const char **caveat)
 {
     const bool degree_known = preset->overheads.n == 0 || engine_preset_lists(preset, gpu, tensor_parallel);
+    const bool is_of_engine = engine_preset_measured_on(preset, gpu) && degree_known && !has_no_host(preset);
     *caveat = NULL;
-    if (engine_preset_measured_on(preset, gpu) && degree_known && !has_no_host(preset)) return 0;
+    if (is_of_engine && preset->overhead_of == NULL) return 0;
     struct text text;
     text_init(&text);
-    say_caveat(preset, gpu, tensor_parallel, &text);
+    say_caveat(preset, gpu, tensor_parallel, is_of_engine, &text);
     if (!text.failed) *caveat = arena_strdup(arena, text.chars);
     text_fini(&text);
     return *caveat ? 0 : SIM_E_NOMEM;

@@ -11,7 +11,7 @@
  *       "launch": [{"gpu": "a100-80-sxm", "layer": "0.39ms"}, ...],
  *       "overhead": [{"gpu": "a100-80-sxm", "tensor_parallel": 2, "iteration": "9ms", "prompt": "8ms"}, ...,
  *                    {"tensor_parallel": 2, "iteration": "8ms", "sequence": "0s", "prompt": "8ms"}, ...],
- *       "measured_on": ["a100-80-sxm", "h100-sxm"],
+ *       "overhead_of": "vllm-0.12", "measured_on": ["a100-80-sxm", "h100-sxm"],
  *       "fitted_on": "Llama-2-70B, batches of at most 2048 prompt tokens",
  *       "profiles": [{"file": "splitwise__llama2-70b__latency_and_power.csv", "hash": "..."}, ...],
  *       "fit": {"all": {"rows": 1, "median": 0.02, "p90": 0.08, "worst": 0.3, "bias": 0.0}, "tokens": {...}, ...},
@@ -63,6 +63,7 @@ struct engine_preset {
     int64_t graph_tokens;
     struct config_list launches;  /* struct engine_launch; none: nothing to wait for */
     struct config_list overheads; /* struct engine_overhead, by host and rising degree; none: no overhead */
+    const char *overhead_of; /* the preset whose overhead this one repeats, which was not measured for it; or NULL */
     struct config_list measured_on; /* const char *: GPUs of the catalog; none: not measured, or on unknown GPUs */
     const char *fitted_on;        /* which of the measurements, in words; NULL: not fitted */
     struct config_list profiles;  /* struct calibration_profile */
@@ -95,8 +96,8 @@ bool engine_preset_lists(const struct engine_preset *preset, const char *gpu, in
 /* Whether the CPU overhead was measured with a GPU, or no GPU is named. */
 bool engine_preset_measured_on(const struct engine_preset *preset, const char *gpu);
 
-/* Explains the source of a CPU overhead that was not measured with this GPU and degree. *caveat is NULL if it was
- * measured, or none is needed. The text lives in `arena`. Returns 0 or SIM_E_NOMEM. */
+/* Explains the source of a CPU overhead that was not measured with this engine, GPU and degree. *caveat is NULL if it
+ * was measured, or none is needed. The text lives in `arena`. Returns 0 or SIM_E_NOMEM. */
 int engine_preset_caveat(const struct engine_preset *preset, const char *gpu, int64_t tensor_parallel,
                          struct arena *arena, const char **caveat);
 

@@ -16,7 +16,7 @@ void huggingface_opt(struct reading *reading, struct llm_spec *llm)
     llm->q_heads = read_required(reading, "num_attention_heads");
     llm->ffn = read_required(reading, "ffn_dim");
     llm->vocab = read_required(reading, "vocab_size");
-    llm->max_context = read_context(reading, "max_position_embeddings", -1);
+    llm->max_context = read_required(reading, "max_position_embeddings"); /* learned, so they end */
     llm->position_embeddings = llm->max_context + 2; /* the first two positions stand for padding */
     llm->tied_embeddings = read_flag(reading, "tie_word_embeddings", true);
     huggingface_set_gpt(llm, read_flag(reading, "enable_bias", true));
@@ -58,7 +58,7 @@ void huggingface_bloom(struct reading *reading, struct llm_spec *llm)
     huggingface_set_gpt(llm, true);
 }
 
-/* Widths of GPT-2 and its descendants, and their positions. */
+/* Widths of GPT-2 and its descendants. */
 static void read_gpt_widths(struct reading *reading, struct llm_spec *llm)
 {
     llm->layers = read_either(reading, "n_layer", "num_hidden_layers");
@@ -66,14 +66,13 @@ static void read_gpt_widths(struct reading *reading, struct llm_spec *llm)
     llm->q_heads = read_either(reading, "n_head", "num_attention_heads");
     llm->ffn = read_count(reading, "n_inner", 4 * llm->hidden);
     llm->vocab = read_required(reading, "vocab_size");
-    llm->max_context = read_context(
-        reading, find(reading, "max_position_embeddings") ? "max_position_embeddings" : "n_positions", -1);
 }
 
 void huggingface_gpt2(struct reading *reading, struct llm_spec *llm)
 {
     read_gpt_widths(reading, llm);
     huggingface_set_gpt(llm, true);
+    llm->max_context = read_either(reading, "n_positions", "max_position_embeddings"); /* learned, so they end */
     llm->position_embeddings = llm->max_context;
     llm->tied_embeddings = read_flag(reading, "tie_word_embeddings", true);
     if (read_flag(reading, "add_cross_attention", false))
@@ -91,6 +90,8 @@ void huggingface_gpt_bigcode(struct reading *reading, struct llm_spec *llm)
 void huggingface_gptj(struct reading *reading, struct llm_spec *llm)
 {
     read_gpt_widths(reading, llm);
+    llm->max_context = read_context(
+        reading, find(reading, "max_position_embeddings") ? "max_position_embeddings" : "n_positions", -1);
     huggingface_set_gpt(llm, false);
     llm->ffn_bias = llm->head_bias = llm->parallel_block = true;
     llm->layer_norms = 1;
@@ -105,6 +106,8 @@ static void read_mpt_attention(struct reading *reading, struct llm_spec *llm)
     const struct json_node *window = json_member(attention, "sliding_window_size");
     if (kv_heads && kv_heads->kind == JSON_NUMBER && kv_heads->number >= 1.0 && kv_heads->number <= LLM_MAX_HEADS)
         llm->kv_heads = (int64_t)kv_heads->number;
+    if (kv_heads && kv_heads->kind == JSON_NUMBER && !isfinite(kv_heads->number))
+        report(reading, kv_heads, "kv_n_heads", "must be a whole number");
     if (norms && norms->number != 0.0)
         report(reading, norms, "qk_ln", "is true: norms over all heads are not modelled");
     if (window && window->kind == JSON_NUMBER && window->number > 0.0)

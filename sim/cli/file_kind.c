@@ -105,6 +105,27 @@ int file_kind_check(const struct config *config, const char *path, enum file_kin
     return code;
 }
 
+int file_kind_check_python(const char *path, enum file_kind expected, struct diag *diag)
+{
+    struct arena arena;
+    struct json_node *root;
+    struct diag unheard;
+    if (expected == FILE_LLM || paths_is_stream(path)) return 0;
+    arena_init(&arena);
+    diag_init(&unheard);
+    const bool is_python = json_load(&arena, path, &root, &unheard) != 0 &&
+                           json_load_python(&arena, path, &root, &unheard) == 0;
+    int code = 0;
+    for (size_t i = 0; is_python && code == 0 && i < sizeof known / sizeof *known; i++) {
+        const char *const *keys = known[i].keys;
+        const bool is_llm = strcmp(keys[0], "model_type") == 0 || strcmp(keys[0], "architectures") == 0;
+        if (is_llm && json_member(root, keys[0]) != NULL && (keys[1] == NULL || json_member(root, keys[1]) != NULL))
+            code = refuse(&known[i], path, expected, diag);
+    }
+    arena_fini(&arena);
+    return code;
+}
+
 /* What text that is no JSON is: a trace, or a table. */
 static int check_text(const char *path, enum file_kind expected, struct diag *diag)
 {
@@ -118,8 +139,12 @@ int file_kind_check_path(const char *path, enum file_kind expected, struct diag 
 {
     struct config *config;
     if (paths_is_stream(path)) return 0;
-    if (config_load(path, &config, NULL) != 0) return expected < FILE_LLM ? check_text(path, expected, diag) : 0;
-    const int code = file_kind_check(config, path, expected, diag);
+    int code = 0;
+    if (config_load(path, &config, NULL) != 0) {
+        code = file_kind_check_python(path, expected, diag);
+        return code == 0 && expected < FILE_LLM ? check_text(path, expected, diag) : code;
+    }
+    code = file_kind_check(config, path, expected, diag);
     config_destroy(config);
     return code;
 }
@@ -135,6 +160,8 @@ static int refuse_json(const char *path, struct diag *diag)
     int code = json_load(&arena, path, &root, &why);
     const char *text = why.n_items > 0 ? why.items[0].text : "";
     if (code == 0 && file_kind_check_path(path, FILE_RESULTS, diag) != 0)
+        code = SIM_E_DATA;
+    else if (code != 0 && file_kind_check_python(path, FILE_RESULTS, diag) != 0)
         code = SIM_E_DATA;
     else if (code == 0)
         code = diag_error(diag, SIM_E_DATA, path, results_hint,

@@ -11,6 +11,10 @@ enum file_kind { FILE_SCENARIO, FILE_STUDY, FILE_FIGURE, FILE_LLM, FILE_BASELINE
  * file. Returns 0, also when its kind is not evident, or SIM_E_USAGE with a finding that names the verb for it. */
 int file_kind_check(const struct config *config, const char *path, enum file_kind expected, struct diag *diag);
 
+/* As file_kind_check, of a file that does not load because Python's json module wrote Infinity: whether it is a
+ * config.json of Hugging Face. Any other file passes, and so does this one where an LLM is expected. */
+int file_kind_check_python(const char *path, enum file_kind expected, struct diag *diag);
+
 /* Loads the file and checks it; a stream passes, and so does what is no document, except a table or a trace in place of
  * a scenario, a study or a figure. Returns as file_kind_check. */
 int file_kind_check_path(const char *path, enum file_kind expected, struct diag *diag);

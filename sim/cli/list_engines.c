@@ -42,6 +42,8 @@ static int add_measured_on(struct listing *list, const struct engine_preset *pre
     const char *names = preset->measured_on.n > 0 ? gpus[0] : NULL;
     for (size_t i = 1; i < preset->measured_on.n && names; i++)
         names = arena_printf(&list->arena, "%s, %s", names, gpus[i]);
+    if (preset->overhead_of != NULL && names != NULL)
+        names = arena_printf(&list->arena, "%s (only %s)", names, preset->overhead_of);
     table_text(&list->table, names);
     return names || preset->measured_on.n == 0 ? 0 : SIM_E_NOMEM;
 }

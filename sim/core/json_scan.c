@@ -29,6 +29,16 @@ void json_blank_comments(char *text, size_t bytes)
     }
 }
 
+/* Whether a number, with its sign, may begin at `at`: what stands before it belongs to none, and to no word. */
+static bool may_begin_number(const char *text, size_t at)
+{
+    if (at > 0 && text[at - 1] == '-') at--;
+    if (at == 0) return true;
+    const char before = text[at - 1];
+    const bool is_letter = (before >= 'a' && before <= 'z') || (before >= 'A' && before <= 'Z');
+    return !is_letter && !(before >= '0' && before <= '9') && strchr("_.+-", before) == NULL;
+}
+
 void json_spell_infinity(char *text, size_t bytes)
 {
     static const char word[] = "Infinity", number[] = "1e999   ";
@@ -36,7 +46,7 @@ void json_spell_infinity(char *text, size_t bytes)
     for (size_t i = 0; i < bytes;) {
         if (text[i] == '"')
             i = skip_string(text, bytes, i);
-        else if (bytes - i >= N && memcmp(text + i, word, N) == 0)
+        else if (bytes - i >= N && memcmp(text + i, word, N) == 0 && may_begin_number(text, i))
             memcpy(text + i, number, N);
         else
             i++;

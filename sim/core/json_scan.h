@@ -30,8 +30,8 @@ struct json_scan {
 /* Overwrites // comments outside strings by blanks, so that positions hold. */
 void json_blank_comments(char *text, size_t bytes);
 
-/* Overwrites the word Infinity outside strings by a number of as many characters that is too large for a double. The
- * text is free of comments. */
+/* Overwrites the word Infinity outside strings by a number of as many characters that is too large for a double, if
+ * nothing before it but a sign belongs to a number or a word. The text is free of comments. */
 void json_spell_infinity(char *text, size_t bytes);
 
 /* Returns 0, SIM_E_CONFIG with error, hint and error_at set, or SIM_E_NOMEM. The marks are to be freed by the caller

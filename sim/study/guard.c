@@ -391,13 +391,27 @@ static void count_items(struct guard *guard, struct evictor *watched)
     watched->skips_held = false; /* it counts them */
 }
 
+static bool guarded_schedules_ahead(const void *params)
+{
+    const struct guard *guard = *(struct guard *const *)params;
+    return ((const struct batcher *)guard->inner)->schedules_ahead(guard->inner_params);
+}
+
+/* Counts nothing, and reads the parameters of the batcher itself. */
+static void read_parameters(struct guard *guard, struct batcher *watched)
+{
+    (void)guard;
+    if (watched->schedules_ahead != NULL) watched->schedules_ahead = guarded_schedules_ahead;
+}
+
 static void count_nothing(struct guard *guard, void *watched)
 {
     (void)guard, (void)watched;
 }
 
 #define COUNT_OF(watched)                                                                                              \
-    _Generic((watched), struct scheduler * : count_jobs, struct evictor * : count_items, default : count_nothing)
+    _Generic((watched), struct scheduler * : count_jobs, struct evictor * : count_items,                               \
+             struct batcher * : read_parameters, default : count_nothing)
 
 #define LAY_FUNCTION(family_struct, need, result, name, ...)                                                           \
     if (watched->name != NULL) watched->name = guarded_##family_struct##_##name;

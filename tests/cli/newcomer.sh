@@ -43,6 +43,8 @@ sed 's/"input_lens"/"output_lens": [1, 2], &/; s/"inf"/4/' "$T/bench.json" >"$T/
 printf 'ts;user;tokens in;tokens_out\n1;2;3;4\n' >"$T/semicolons.csv"
 printf '\001\200\201ab\000\302' >"$T/random.bin"
 echo "{'cluster': 3}" >"$T/single.json"
+mkdir "$T/infinite"
+echo '{"model_type": "mamba2", "time_step_limit": [0.0, Infinity]}' >"$T/infinite/config.json"
 echo '{"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 64}' >"$T/config.json"
 
 echo '{"scenario": 3, "note": "x"}' >"$T/number.json"
@@ -128,6 +130,9 @@ done <<'END'
 2	figure run fgd	no figure 'fgd'
 2	run T/bench.json	bench.json: error: this looks like a trace of format vllm-bench, not a scenario; a scenario names it
 2	sweep T/bench.json	bench.json: error: this looks like a trace of format vllm-bench, not a study; a scenario names it
+2	run T/infinite/config.json	this is a config.json of Hugging Face, not a scenario; a service names it as its "llm"
+2	sweep T/infinite/config.json	this is a config.json of Hugging Face, not a study; a service names it as its "llm"
+3	show T/infinite/config.json	this is a config.json of Hugging Face, not results; a service names it as its "llm"
 2	run T/config.json	this is a config.json of Hugging Face, not a scenario; a service names it as its "llm"
 2	run configs/hardware/a10.json	this is a GPU of the catalog, not a scenario
 2	run configs/figures/vllm/serving.json	this is a figure, not a scenario; 'orrery figure run' simulates it
@@ -181,6 +186,7 @@ done <<'END'
 2	run S --set services.chat.formats.weights=fp4	unknown weights 'fp4'; did you mean 'nvfp4' or 'mxfp4'?
 2	run S --set cluster.network.bandwidth=1e400Gbps	'bandwidth' is out of range, got "1e400Gbps"; write it like "2.04TB/s"
 0	run S -q --set services.chat.cost.engine=sglang-0.5 --set services.chat.batching=vllm-v1	engine 'sglang-0.5' and the batching policy 'vllm-v1' of another engine; leave 'batching' out for its own, 'sglang'
+0	run S -q --set services.chat.cost.engine=vllm-0.14 --set services.chat.batching=vllm-v1	engine 'vllm-0.14' hides its host behind the GPU only under 'vllm-v1' with 'async'; its CPU overhead is added; set batching.async, or leave 'batching' out
 0	run S -q --set services.chat.cost.engine=vllm-0.2 --set services.chat.batching=vllm-v1	of another engine; leave 'batching' out for its own, 'vllm-v0'
 2	run S --set services.chat.quantization=fp8	unknown key 'quantization' in 'services.chat'; it is 'services.chat.formats.weights'
 2	run S --set services.chat.kv_cache_dtype=fp8	it is 'kv' of the section 'formats'
@@ -463,6 +469,9 @@ for settings in services.chat.cost.engine=sglang-0.5 services.chat.batching=sgla
 done
 run 0 run "$T/s.json" -q --set services.chat.cost.engine=sglang-0.5
 out ', batcher sglang,'
+run 0 run "$T/s.json" -q --set services.chat.cost.engine=vllm-0.14
+out 'the CPU overhead of engine vllm-0.14 was not measured: it is that of vllm-0.12'
+! grep -q 'hides its host' "$T/err" || complain 'the engine has its own scheduler'
 
 # A verb has its help under both names. `list` alone lists what can be listed, each of which exists.
 for verb in run list; do

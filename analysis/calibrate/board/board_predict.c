@@ -388,40 +388,57 @@ static int check_runs(const struct board *board, struct diag *diag)
 
 /* --- Entries without effect --- */
 
-static void warn(struct diag *diag, const char *where)
+/* Whether the i-th entry of a list fits a row. */
+typedef bool fits_fn(const struct board_file *file, size_t i, const struct board_row *row);
+
+static bool run_fits(const struct board_file *file, size_t i, const struct board_row *row)
 {
-    diag_warning(diag, where, "names of GPUs and LLMs are those of the catalog, all others as in the tables",
-                 "this entry counts for no row");
+    return fits(&((const struct board_run *)file->runs.items)[i].which, row);
 }
 
-/* Whether the i-th entry of a list concerns a row. */
-typedef bool concerns_fn(const struct board_file *file, size_t i, const struct board_row *row);
-
-static bool run_concerns(const struct board_file *file, size_t i, const struct board_row *row)
-{
-    return find_run(file, row) == (const struct board_run *)file->runs.items + i;
-}
-
-static bool suspect_concerns(const struct board_file *file, size_t i, const struct board_row *row)
+static bool suspect_fits(const struct board_file *file, size_t i, const struct board_row *row)
 {
     return fits(&((const struct board_suspect *)file->suspects.items)[i].which, row);
 }
 
-static bool lengths_concern(const struct board_file *file, size_t i, const struct board_row *row)
+static bool lengths_fit(const struct board_file *file, size_t i, const struct board_row *row)
 {
     return begins(row->origin, ((const struct board_lengths *)file->lengths.items)[i].origin);
 }
 
-static bool lack_concerns(const struct board_file *file, size_t i, const struct board_row *row)
+/* Of an LLM that the catalog has, nothing is lacking. */
+static bool lack_fits(const struct board_file *file, size_t i, const struct board_row *row)
 {
-    return strcmp(row->model, ((const struct board_lack *)file->lacks.items)[i].llm) == 0;
+    return row->llm == NULL && strcmp(row->model, ((const struct board_lack *)file->lacks.items)[i].llm) == 0;
 }
 
-static bool concerns_some(const struct board *board, concerns_fn *concerns, size_t i)
+/* A list of the file, where several entries fit a row the last or the first of which counts. */
+struct entries {
+    const struct config_list *list;
+    fits_fn *fits;
+    bool last_counts;
+};
+
+/* Whether another entry counts for the row, which the i-th fits. */
+static bool is_shadowed(const struct board_file *file, const struct entries *entries, size_t i,
+                        const struct board_row *row)
 {
-    for (size_t k = 0; k < board->n; k++)
-        if (concerns(board->file, i, &board->rows[k])) return true;
+    const size_t from = entries->last_counts ? i + 1 : 0, end = entries->last_counts ? entries->list->n : i;
+    for (size_t k = from; k < end; k++)
+        if (entries->fits(file, k, row)) return true;
     return false;
+}
+
+static void warn_if_idle(const struct board *board, const struct entries *entries, size_t i, const char *where,
+                         struct diag *diag)
+{
+    const char *hint = "names of GPUs and LLMs are those of the catalog, all others as in the tables";
+    for (size_t k = 0; k < board->n; k++) {
+        if (!entries->fits(board->file, i, &board->rows[k])) continue;
+        if (!is_shadowed(board->file, entries, i, &board->rows[k])) return;
+        hint = entries->last_counts ? "a later entry fits all its rows" : "an earlier entry fits all its rows";
+    }
+    diag_warning(diag, where, hint, "this entry counts for no row");
 }
 
 static void warn_of_idle_entries(const struct board *board, struct diag *diag)
@@ -431,14 +448,12 @@ static void warn_of_idle_entries(const struct board *board, struct diag *diag)
     const struct board_suspect *suspects = file->suspects.items;
     const struct board_lengths *lengths = file->lengths.items;
     const struct board_lack *lacks = file->lacks.items;
-    for (size_t i = 0; i < file->runs.n; i++)
-        if (!concerns_some(board, run_concerns, i)) warn(diag, runs[i].which.where);
-    for (size_t i = 0; i < file->suspects.n; i++)
-        if (!concerns_some(board, suspect_concerns, i)) warn(diag, suspects[i].which.where);
-    for (size_t i = 0; i < file->lengths.n; i++)
-        if (!concerns_some(board, lengths_concern, i)) warn(diag, lengths[i].where);
-    for (size_t i = 0; i < file->lacks.n; i++)
-        if (!concerns_some(board, lack_concerns, i)) warn(diag, lacks[i].where);
+    const struct entries of_runs = {&file->runs, run_fits, true}, of_suspects = {&file->suspects, suspect_fits, false},
+                         of_lengths = {&file->lengths, lengths_fit, true}, of_lacks = {&file->lacks, lack_fits, false};
+    for (size_t i = 0; i < file->runs.n; i++) warn_if_idle(board, &of_runs, i, runs[i].which.where, diag);
+    for (size_t i = 0; i < file->suspects.n; i++) warn_if_idle(board, &of_suspects, i, suspects[i].which.where, diag);
+    for (size_t i = 0; i < file->lengths.n; i++) warn_if_idle(board, &of_lengths, i, lengths[i].where, diag);
+    for (size_t i = 0; i < file->lacks.n; i++) warn_if_idle(board, &of_lacks, i, lacks[i].where, diag);
 }
 
 int board_predict(struct board *board, struct diag *diag)

@@ -360,9 +360,7 @@ double engine_point_s(const struct engine_preset *preset, const struct engine_po
     const int64_t tokens = point->row->work.prefill_tokens + point->row->work.decode_sequences;
     const double launch_s = tokens > params.graph_tokens ? point->layers * params.layer_launch_s : 0.0;
     const double busy_s = point->gpu_s > launch_s ? point->gpu_s : launch_s;
-    const double host_s = point->iterations * params.iteration_s + point->sequences * params.sequence_s +
-                          point->prompts * params.prompt_s;
-    return params.overlapped ? fmax(busy_s, host_s) : busy_s + host_s;
+    return engine_sum_s(&params, busy_s, point->iterations, point->sequences, point->prompts);
 }
 
 double engine_point_ttft_s(const struct engine_preset *preset, const struct engine_point *point)
@@ -370,8 +368,7 @@ double engine_point_ttft_s(const struct engine_preset *preset, const struct engi
     struct engine_params params;
     const struct closed_loop_times *times = &point->times;
     engine_preset_params(preset, point->row->gpu, group_gpus(point->row), &params);
-    return times->ttft_s + times->ttft_iterations * params.iteration_s + times->ttft_sequences * params.sequence_s +
-           times->ttft_prompts * params.prompt_s;
+    return engine_sum_s(&params, times->ttft_s, times->ttft_iterations, times->ttft_sequences, times->ttft_prompts);
 }
 
 static enum engine_use use_of(const struct measured_row *row)

@@ -51,6 +51,7 @@ int explain_model_pool(struct cli *cli, const struct setup *setup, const struct 
                                          .nodes = pool_nodes(&pool, per_node, &setup->scenario.cluster.links.network),
                                          .tensor_parallel = pool.tensor_parallel, .pipeline_parallel = pool.pipeline_parallel,
                                          .data_parallel = pool.data_parallel,
+                                         .host_waits = pool_host_waits(service, &pool),
                                          .where = place_of(config, service, &pool, "cost"), .arena = arena,
                                          .diag = &cli->diag};
     code = cost_build(&pool.cost, &request, &modelled->model);

@@ -35,6 +35,19 @@ static bool is_told(const struct service_config *service, size_t index, const st
     return before.cost.params == pool->cost.params && before.batching.params == pool->batching.params;
 }
 
+/* An engine that schedules beside the GPU, in a service that keeps it from doing so by its batcher alone. */
+static void warn_waiting_host(const struct setup *setup, const char *place, const struct service_config *service,
+                              const struct pool_config *pool, const struct engine_preset *preset, struct diag *diag)
+{
+    struct service_config undrafted = *service;
+    undrafted.speculation = (struct config_variant){.entry = NULL};
+    if (!preset->overlapped_host || pool->pipeline_parallel > 1 || !pool_host_waits(&undrafted, pool)) return;
+    diag_warning(diag, config_where(setup->config, place), "set batching.async, or leave 'batching' out",
+                 "service '%s': engine '%s' hides its host behind the GPU only under '%s' with 'async'; its CPU "
+                 "overhead is added",
+                 service->name, preset->name, pool->batching.name);
+}
+
 static void warn(const struct setup *setup, struct arena *arena, const struct service_config *service,
                  const struct pool_config *pool, struct diag *diag)
 {
@@ -46,7 +59,10 @@ static void warn(const struct setup *setup, struct arena *arena, const struct se
     diag_init(&unheard);
     if (place == NULL || engine == NULL || !is_scheduler(pool->batching.name)) return;
     if (catalog_engine(&catalog, engine, place, arena, &preset, &unheard) != 0 || preset.batching.name == NULL) return;
-    if (strcmp(preset.batching.name, pool->batching.name) == 0) return;
+    if (strcmp(preset.batching.name, pool->batching.name) == 0) {
+        warn_waiting_host(setup, place, service, pool, &preset, diag);
+        return;
+    }
     const char *hint = arena_printf(arena, "leave 'batching' out for its own, '%s'", preset.batching.name);
     diag_warning(diag, config_where(setup->config, place), hint,
                  "service '%s' has engine '%s' and the batching policy '%s' of another engine", service->name,

@@ -245,6 +245,20 @@ static int check_left_behind(struct setup *setup, const char *data, struct diag 
     return named_files_each(&setup->families, scenario_fields, &setup->scenario, report_left_behind, &look);
 }
 
+/* A document that is evidently no scenario gets that finding alone, in place of those of its syntax. */
+static int load_scenario(struct setup *setup, const char *path, const char *const *roots, const char *home,
+                         struct diag *diag)
+{
+    struct diag before;
+    if (diag != NULL) before = *diag;
+    const int code = config_load_within(path, roots, home, &setup->config, diag);
+    if (code == 0) return file_kind_check(setup->config, path, FILE_SCENARIO, diag);
+    if (diag == NULL || code != SIM_E_CONFIG) return code;
+    const int kind = file_kind_check_python(path, FILE_SCENARIO, &before);
+    if (kind != 0) *diag = before;
+    return kind != 0 ? kind : code;
+}
+
 int setup_load(struct setup *setup, const char *scenario, const struct setup_options *options, struct diag *diag)
 {
     const char *data = setup_start(setup, options);
@@ -254,8 +268,7 @@ int setup_load(struct setup *setup, const char *scenario, const struct setup_opt
     const char *path, *home = absolute(&setup->arena, path_join(&setup->arena, setup->catalog.root, "scenarios"));
     if (home == NULL) return diag_nomem(diag);
     int code = find_scenario(setup, scenario, &path, diag);
-    if (code == 0) code = config_load_within(path, roots, home, &setup->config, diag);
-    if (code == 0) code = file_kind_check(setup->config, path, FILE_SCENARIO, diag);
+    if (code == 0) code = load_scenario(setup, path, roots, home, diag);
     if (code == 0) code = set_options(setup->config, options, diag);
     if (code == 0) code = bind(setup, path, diag);
     return code == 0 ? check_left_behind(setup, data, diag) : code;
@@ -287,8 +300,7 @@ int setup_load_site(struct setup *setup, const char *name, const struct setup_op
     int code = check_is_site(setup, name, diag);
     if (code == 0 && cluster == NULL) code = find_scenario(setup, name, &path, diag);
     if (code == 0 && path == NULL) code = diag_nomem(diag);
-    if (code == 0) code = config_load_within(path, roots, NULL, &setup->config, diag);
-    if (code == 0) code = file_kind_check(setup->config, path, FILE_SCENARIO, diag);
+    if (code == 0) code = load_scenario(setup, path, roots, NULL, diag);
     if (code == 0) code = set_options(setup->config, options, diag);
     struct scenario *scenario = &setup->scenario;
     if (code == 0)

@@ -56,6 +56,7 @@ static int build(const struct size_question *question, const struct size_option 
                                          .pipeline_parallel = pool.pipeline_parallel,
                                          .data_parallel = pool.data_parallel,
                                          .nodes = pool_nodes(&pool, per_node, &cluster->links.network),
+                                         .host_waits = pool_host_waits(service, &pool),
                                          .where = "cost",
                                          .arena = arena,
                                          .diag = diag};

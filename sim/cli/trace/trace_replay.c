@@ -315,6 +315,7 @@ static int own_overhead(struct replaying *replaying, const struct setup *setup, 
                                          .pipeline_parallel = pool.pipeline_parallel,
                                          .data_parallel = pool.data_parallel,
                                          .nodes = pool_nodes(&pool, per_node, &setup->scenario.cluster.links.network),
+                                         .host_waits = pool_host_waits(service, &pool),
                                          .arena = arena, .diag = diag};
     if (code == 0) code = cost_build(&pool.cost, &request, &model);
     if (code != 0) return code;

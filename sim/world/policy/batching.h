@@ -309,6 +309,8 @@ struct batcher {
     /* Requests that end in one iteration leave in the order in which the engine scheduled them, which is that of their
      * admissions. Otherwise those whose prompt was processed leave first, and those that decoded in order of ids. */
     bool ends_as_scheduled;
+    /* Whether the engine schedules an iteration while the one before it runs. NULL: it never does. */
+    bool (*schedules_ahead)(const void *params);
 };
 
 /* Whether the policy, of any family, is a batcher that drops. */

@@ -257,13 +257,13 @@ static int build_model(const struct fleet *fleet, struct fleet_pool *pool)
     struct iteration_model *model = &pool->env.model;
     const struct cost_request request = {.catalog = env->site->catalog, .gpu = &pool->gpu, .llm = fleet->llm,
                                          .tensor_parallel = pool->config.tensor_parallel,
-                                         .pipeline_parallel = pool->config.pipeline_parallel,
-                                         .data_parallel = pool->config.data_parallel,
+                                         .pipeline_parallel = pool->config.pipeline_parallel, .arena = env->site->arena,
+                                         .data_parallel = pool->config.data_parallel, .diag = env->site->diag,
                                          .nodes = pool_nodes(&pool->config, per_node, network),
+                                         .host_waits = pool_host_waits(fleet->config, &pool->config),
                                          .where = fleet_place_of(fleet, pool, "cost"),
                                          .tensor_where = fleet_place_of(fleet, pool, "tensor_parallel"),
-                                         .pipeline_where = fleet_place_of(fleet, pool, "pipeline_parallel"),
-                                         .arena = env->site->arena, .diag = env->site->diag};
+                                         .pipeline_where = fleet_place_of(fleet, pool, "pipeline_parallel")};
     int code = cost_build(&pool->config.cost, &request, model);
     if (code == 0) code = fleet_check_width(fleet, pool);
     if (code == 0) code = find_time_error(&request, env->site->time_case, pool);

@@ -67,6 +67,19 @@ static int check_sharing(const struct fleet *fleet, const struct fleet_pool *poo
                   "cluster.network.collectives 'shared' knows nothing of what draft models send between nodes");
 }
 
+/* --- A host that waits for drafts, or for the batcher --- */
+
+bool pool_host_waits(const struct service_config *config, const struct pool_config *pool)
+{
+    const struct batcher *batcher = pool->batching.entry;
+    const struct speculator *speculator = config->speculation.entry;
+    const bool is_ahead = batcher != NULL && batcher->schedules_ahead != NULL &&
+                          batcher->schedules_ahead(pool->batching.params);
+    const bool is_drafted = speculator != NULL && speculator->plan != NULL;
+    return !is_ahead ||
+           (is_drafted && speculator->draft != SPECULATION_DRAFT_LAYERS && speculator->draft != SPECULATION_DRAFT_MTP);
+}
+
 /* --- The cost of drafts --- */
 
 /* Whether a cost of this kind follows from the shape of an LLM, so that it prices others too. */

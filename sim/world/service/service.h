@@ -168,6 +168,11 @@ static inline bool pool_frees_windows(const struct pool_config *pool, const stru
 /* What keeps the cache of a pool from freeing what lies behind windows, as a static text; NULL: nothing. */
 const char *service_windows_problem(const struct service_config *config, const struct pool_config *pool);
 
+/* Whether the engine of a pool schedules no iteration before the last one has ended: its batcher does not schedule
+ * ahead, or the service has drafts from elsewhere than the LLM's further layers. These are the rules of vLLM 0.14
+ * (vllm-project/vllm, vllm/config/vllm.py). Pipeline stages are the cost model's to see. */
+bool pool_host_waits(const struct service_config *config, const struct pool_config *pool);
+
 /* The LLM of a service, in the service's formats. `where` is the place of its name. Returns as catalog_llm. */
 int service_llm(const struct service_config *config, const struct catalog *catalog, const char *where,
                 struct arena *arena, struct llm_spec *llm, struct diag *diag);

@@ -21,9 +21,9 @@ struct session {
     const char *gpu; /* of the rows */
 };
 
-/* Predicts a board of these rows on the GPU of the session. Beside it lie two rows that the preset vllm-0.12 "was
- * fitted to", the second of which it was tested on. */
-static int predict_as(struct session *session, const char *head, const char *rows, const char *more)
+/* Predicts a board of these rows on the GPU of the session, with further keys. Beside it lie two rows that the preset
+ * vllm-0.12 "was fitted to", the second of which it was tested on. */
+static int predict_with(struct session *session, const char *head, const char *rows, const char *more)
 {
     const char *table = test_file("board.csv", "%s%s", head, rows);
     const char *directory = path_directory(&session->arena, table);
@@ -31,13 +31,7 @@ static int predict_as(struct session *session, const char *head, const char *row
                SERVING "vllm,0.12.0,Qwen/Qwen3-32B,h100_sxm,agg,1024,128,,8.0,2.0,1.0,12.5\n"
                        "vllm,0.12.0,Qwen/Qwen3-32B,h100_sxm,agg,2048,128,,8.0,2.0,1.0,14.5\n");
     const char *path = path_join(&session->arena, directory, "b.board.json");
-    test_write(path,
-               "{'source': 's', 'obtain': 'ask', 'tables': {'%s': 'board.csv'},"
-               " 'drawn_lengths': [{'origin': 'db-dump', 'mean': 0.5}],"
-               " 'suspects': [{'llm': 'qwen3-32b', 'version': '0.13.0', 'because': 'odd'},"
-               "              {'measured': '2026-01', 'tensor': 2, 'format': 'fp8', 'because': 'january'}],"
-               " 'lacks': [{'llm': 'Who/Knows', 'because': 'an operator'}]%s}",
-               session->gpu, more);
+    test_write(path, "{'source': 's', 'obtain': 'ask', 'tables': {'%s': 'board.csv'}%s}", session->gpu, more);
     int code = board_load(path, NULL, &session->arena, &session->file, &session->diag);
     if (code == 0)
         code = board_read(&session->board, &session->file, &session->catalog, &session->arena, &session->diag);
@@ -45,6 +39,19 @@ static int predict_as(struct session *session, const char *head, const char *row
     session->message[0] = 0;
     if (session->diag.n_items > 0) diag_format(&session->diag.items[0], session->message, sizeof session->message);
     return code;
+}
+
+/* With entries that most rows do not meet. */
+static int predict_as(struct session *session, const char *head, const char *rows, const char *more)
+{
+    return predict_with(
+        session, head, rows,
+        arena_printf(&session->arena,
+                     ", 'drawn_lengths': [{'origin': 'db-dump', 'mean': 0.5}],"
+                     " 'suspects': [{'llm': 'qwen3-32b', 'version': '0.13.0', 'because': 'odd'},"
+                     "              {'measured': '2026-01', 'tensor': 2, 'format': 'fp8', 'because': 'january'}],"
+                     " 'lacks': [{'llm': 'Who/Knows', 'because': 'an operator'}]%s",
+                     more));
 }
 
 static int predict(struct session *session, const char *rows)
@@ -146,6 +153,8 @@ TEST(hosts_beside_the_gpu)
     CHECK(rows[0].overlapped && !rows[1].overlapped);
     CHECK_NEAR(rows[0].predicted_tpot_s, rows[0].point.gpu_s, 0.0);
     CHECK(rows[1].predicted_tpot_s > rows[1].point.gpu_s);
+    CHECK_NEAR(rows[0].predicted_ttft_s, rows[0].point.times.ttft_s, 0.0);
+    CHECK(rows[1].predicted_ttft_s > rows[1].point.times.ttft_s);
     CHECK_NEAR(rows[1].left_out_tpot_s, rows[1].point.gpu_s, 0.0); /* nothing is known of the host */
     const double host_s = rows[1].tpot_s - rows[1].point.gpu_s;
     CHECK_NEAR(rows[0].left_out_tpot_s, fmax(rows[0].point.gpu_s, host_s), 1e-6);
@@ -354,6 +363,50 @@ TEST(entries_without_a_row_are_said)
         }
         CHECK(said[0] == cases[i].first && said[1] == cases[i].second);
         CHECK_EQ_INT(session.diag.n_items, 4 + cases[i].first + cases[i].second); /* suspects, lengths, the lack */
+        arena_fini(&session.arena);
+    }
+}
+
+/* Of entries that fit the same rows one counts: the first suspicion, lack of an LLM, the last run, mean of lengths. The
+ * other is said, with the reason; so is what an LLM of the catalog would lack. */
+TEST(one_of_the_entries_that_fit_a_row_counts)
+{
+    static const char none[] = "names of GPUs and LLMs are those of the catalog, all others as in the tables",
+                      later[] = "a later entry fits all its rows", earlier[] = "an earlier entry fits all its rows";
+    static const struct {
+        const char *lists, *hints[2]; /* NULL: the entry counts */
+    } cases[] = {
+        {"'suspects': [\n{'llm': 'qwen3-32b', 'because': 'a'},\n{'tensor': 2, 'because': 'b'}]", {NULL, NULL}},
+        {"'suspects': [\n{'tensor': 2, 'because': 'a'},\n{'llm': 'qwen3-32b', 'because': 'b'}]", {NULL, earlier}},
+        {"'suspects': [\n{'tensor': 4, 'because': 'a'},\n{'llm': 'qwen3-32b', 'because': 'b'}]", {none, NULL}},
+        {"'runs': [\n{'tensor': 2, 'source': 's'},\n{'llm': 'qwen3-32b', 'source': 's'}]", {NULL, NULL}},
+        {"'runs': [\n{'llm': 'qwen3-32b', 'source': 's'},\n{'tensor': 2, 'source': 's'}]", {later, NULL}},
+        {"'lacks': [\n{'llm': 'Who/Knows', 'because': 'a'},\n{'llm': 'Who/Knows', 'because': 'b'}]", {NULL, earlier}},
+        {"'lacks': [\n{'llm': 'Who/Knows', 'because': 'a'},\n{'llm': 'Qwen/Qwen3-32B', 'because': 'b'}]", {NULL, none}},
+        {"'drawn_lengths': [\n{'origin': 'db', 'mean': 0.5},\n{'origin': 'db-dump', 'mean': 0.6}]", {NULL, NULL}},
+        {"'drawn_lengths': [\n{'origin': 'db-dump', 'mean': 0.5},\n{'origin': 'db', 'mean': 0.6}]", {later, NULL}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct session session;
+        const char *hints[2] = {NULL, NULL};
+        begin(&session);
+        CHECK_EQ_INT(predict_with(&session, DATED_HEAD,
+                                  "Qwen/Qwen3-32B,vllm,0.12.0,,,agg,1024,128,8,8,1,100,12,db-dump,,1,2,2,1,1,,\n"
+                                  "Who/Knows,vllm,0.12.0,,,agg,1024,128,8,8,1,100,12,db,,1,2,2,1,1,,\n",
+                                  arena_printf(&session.arena, ", %s", cases[i].lists)),
+                     0);
+        for (int k = 0; k < session.diag.n_items; k++) {
+            const struct diag_item *item = &session.diag.items[k];
+            hints[strstr(item->where, "b.board.json:3:") != NULL] = item->hint;
+            CHECK_EQ_STR(item->text, "this entry counts for no row");
+        }
+        for (int k = 0; k < 2; k++) {
+            if ((hints[k] == NULL) == (cases[i].hints[k] == NULL) &&
+                (hints[k] == NULL || strcmp(hints[k], cases[i].hints[k]) == 0))
+                continue;
+            CHECK(false);
+            printf("\n  case %zu, entry %d: %s", i, k, hints[k] != NULL ? hints[k] : "counts");
+        }
         arena_fini(&session.arena);
     }
 }

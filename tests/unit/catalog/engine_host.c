@@ -65,6 +65,15 @@ TEST(a_later_vllm_overlaps_the_host_of_an_earlier_one)
         CHECK(a.layer_launch_s == b.layer_launch_s && a.iteration_s == b.iteration_s);
         CHECK(a.sequence_s == b.sequence_s && a.prompt_s == b.prompt_s && a.graph_tokens == b.graph_tokens);
     }
+    CHECK(before.overhead_of == NULL);
+    CHECK_EQ_STR(after.overhead_of, "vllm-0.12");
+    const char *caveat;
+    CHECK_EQ_INT(engine_preset_caveat(&after, "h100-sxm", 2, &session.arena, &caveat), 0);
+    CHECK_EQ_STR(caveat, "the CPU overhead of engine vllm-0.14 was not measured: it is that of vllm-0.12");
+    CHECK_EQ_INT(engine_preset_caveat(&after, "h100-sxm", 1, &session.arena, &caveat), 0);
+    CHECK_EQ_STR(caveat, "the CPU overhead of engine vllm-0.14 was not measured: it is that of vllm-0.12; engine "
+                         "vllm-0.12 was measured on h100-sxm with 2, 4 and 8 GPUs; its CPU overhead for 1 x h100-sxm "
+                         "is that of 2 GPUs there");
 }
 
 /* Along a run the host holds a growing GPU time up until it is overtaken. */

@@ -61,6 +61,11 @@ TEST(checkpoints_are_named_after_their_directory)
     "{'model_type': '" type "', 'num_hidden_layers': 2, 'hidden_size': 64, 'num_attention_heads': 4, "                 \
     "'num_key_value_heads': 4, 'intermediate_size': 128, 'vocab_size': 100, "
 
+#define GPT(type)                                                                                                      \
+    "{'model_type': '" type "', 'n_layer': 2, 'n_embd': 64, 'n_head': 4, 'vocab_size': 100, 'rotary_dim': 16, "
+#define MPT                                                                                                            \
+    "{'model_type': 'mpt', 'n_layers': 2, 'd_model': 64, 'n_heads': 4, 'vocab_size': 100, 'max_seq_len': 512, "
+
 /* Python writes Infinity: a window or context without end where such a key is read, ignored elsewhere, and no count.
  * NaN is none. A file of our own has neither. */
 TEST(infinity_is_read_as_what_it_means)
@@ -79,6 +84,18 @@ TEST(infinity_is_read_as_what_it_means)
         {SMALL("qwen3") "'max_position_embeddings': 512, 'head_dim': Infinity}", -1, 0, "must be a whole number"},
         {SMALL("llama") "'max_position_embeddings': 512, 'a': NaN}", -1, 0, "unknown word 'NaN'"},
         {SMALL("llama") "'max_position_embeddings': 512, 'a': Infinityx}", -1, 0, "expected"},
+        {SMALL("llama") "'max_position_embeddings': 512, 'a': 12Infinity}", -1, 0, "malformed number '12Infinity'"},
+        {SMALL("llama") "'max_position_embeddings': 512, 'a': -0Infinity}", -1, 0, "malformed number '-0Infinity'"},
+        {SMALL("llama") "'max_position_embeddings': 512, 'a': 1.Infinity}", -1, 0, "malformed number '1.Infinity'"},
+        {SMALL("llama") "'max_position_embeddings': 512, 'a': 1e-Infinity}", -1, 0, "malformed number '1e-Infinity'"},
+        {SMALL("llama") "'max_position_embeddings': 512, 'a': 2-Infinity}", -1, 0, "malformed number '2-Infinity'"},
+        {SMALL("llama") "'max_position_embeddings': 512, 'a': xInfinity}", -1, 0, "xInfinity"},
+        {SMALL("llama") "'max_position_embeddings': 512, 'a': [Infinity,-Infinity,\n Infinity]}", 0, 512, NULL},
+        {GPT("gpt2") "'n_positions': Infinity}", -1, 0, "'n_positions' must be a whole number"},
+        {GPT("gpt_bigcode") "'n_positions': Infinity}", -1, 0, "'n_positions' must be a whole number"},
+        {GPT("gptj") "'n_positions': Infinity}", 0, LLM_MAX_CONTEXT, NULL},
+        {MPT "'attn_config': {'kv_n_heads': Infinity}}", -1, 0, "'kv_n_heads' must be a whole number"},
+        {MPT "'attn_config': {'kv_n_heads': 2}}", 0, 512, NULL},
         {SMALL("mamba2") "'time_step_limit': [0.0, Infinity]}", -1, 0, "not modelled: state-space layers"},
         {"{'layers': Infinity}", -1, 0, "unknown word 'Infinity'"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
