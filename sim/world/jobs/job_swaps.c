@@ -70,12 +70,12 @@ struct job_swaps {
     double held_gpus;              /* since it began */
     sim_ns since_ns, began_at_ns;  /* of the present speed; work done when it began */
     bool is_stale, is_respread;    /* is_respread: messages of its step have another share of the network */
-    struct job_swaps *next_stale;
+    struct job_swaps *before_stale, *next_stale;
 };
 
 struct job_swapping {
     struct owner settle;
-    struct job_swaps *stale;     /* whose links have changed at this moment */
+    struct job_swaps *stale, *last_stale; /* whose links have changed at this moment, first to last */
     uint64_t *gpus_used;         /* [nodes of the site] of jobs that run */
     struct link_net *turns;      /* time of drives, beside the links of the site */
     struct link **drives;        /* [nodes of the site] in it; NULL until a job needs them */
@@ -316,6 +316,15 @@ static void count_time(struct job_swaps *swaps, sim_ns now)
     swaps->since_ns = now;
 }
 
+/* Takes it out of those whose shares are found anew. */
+static void drop_stale(struct job_swapping *swapping, struct job_swaps *swaps)
+{
+    if (!swaps->is_stale) return;
+    *(swaps->before_stale != NULL ? &swaps->before_stale->next_stale : &swapping->stale) = swaps->next_stale;
+    *(swaps->next_stale != NULL ? &swaps->next_stale->before_stale : &swapping->last_stale) = swaps->before_stale;
+    swaps->is_stale = false;
+}
+
 /* One job after another: each finds the others as they stand then. */
 static void on_settle(struct engine *engine, struct owner *owner, sim_ns now)
 {
@@ -324,8 +333,7 @@ static void on_settle(struct engine *engine, struct owner *owner, sim_ns now)
     while (swapping->stale != NULL) {
         struct job_swaps *swaps = swapping->stale;
         const double before = swaps->speed;
-        swapping->stale = swaps->next_stale;
-        swaps->is_stale = false;
+        drop_stale(swapping, swaps);
         count_time(swaps, now);
         settle(swaps);
         if (swaps->speed == before) continue;
@@ -339,14 +347,14 @@ static void note_stale(struct job_swaps *swaps, sim_ns now)
 {
     struct jobs *jobs = swaps->job->jobs;
     struct job_swapping *swapping = jobs->swapping;
-    struct job_swaps **last = &swapping->stale;
     if (swaps->is_stale) return;
-    swaps->is_stale = true;
     if (swapping->stale == NULL)
         engine_arm(jobs->site->engine, now, PRIORITY_LINK_SETTLE, on_settle, &swapping->settle);
-    while (*last != NULL) last = &(*last)->next_stale;
+    swaps->is_stale = true;
     swaps->next_stale = NULL;
-    *last = swaps;
+    swaps->before_stale = swapping->last_stale;
+    *(swaps->before_stale != NULL ? &swaps->before_stale->next_stale : &swapping->stale) = swaps;
+    swapping->last_stale = swaps;
 }
 
 void job_swaps_respread(struct job *job, sim_ns now)
@@ -521,11 +529,7 @@ void job_swaps_end(struct job *job)
         link_flow_cancel(&flow->standing);
     }
     for (int32_t i = 0; i < swaps->n_sensors; i++) link_flow_cancel(&swaps->sensors[i].claim);
-    for (struct job_swaps **at = &swapping->stale; swaps->is_stale && *at != NULL; at = &(*at)->next_stale)
-        if (*at == swaps) {
-            *at = swaps->next_stale;
-            break;
-        }
+    drop_stale(swapping, swaps);
     job_swaps_forget(job);
 }
 
