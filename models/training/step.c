@@ -103,7 +103,7 @@ static double flushed_bytes(const struct training_parts *parts, double own)
     return 4.0 * own * parts->plan->offload.optimizer_frac;
 }
 
-/* A flush that blocks is slower than the link: it has its own rate, unless others leave it less. */
+/* A flush that blocks has its own rate, and never more than the link, or others, leave it. */
 static double flush_s(const struct training_parts *parts, double own, double backward_s)
 {
     const struct training_offload *offload = &parts->plan->offload;
@@ -111,7 +111,7 @@ static double flush_s(const struct training_parts *parts, double own, double bac
     const double link_bytes_per_s = down * offload->link_bytes_per_s;
     if (!(bytes > 0.0)) return 0.0;
     if (!offload->blocks_flush) return fmax(bytes / link_bytes_per_s - backward_s, 0.0);
-    return bytes / (down < 1.0 ? fmin(offload->flush_bytes_per_s, link_bytes_per_s) : offload->flush_bytes_per_s);
+    return bytes / fmin(offload->flush_bytes_per_s, link_bytes_per_s);
 }
 
 /* Each rank updates its part. Before, it clears all its gradients and takes the norm of its part. */

@@ -22,7 +22,7 @@
  * for which it moves 12 bytes of each parameter either way. Both overlap:
  *
  *     update = max((1 - 1/k) n / rate, 12 n / (k link))
- *     flush  = 4 n / rate of flushes, or beside the backward pass max(4 n / link - backward, 0)
+ *     flush  = 4 n / min(rate of flushes, link), or beside the backward pass max(4 n / link - backward, 0)
  *     step   = rest + update, or with a delayed update max(rest, update)
  *
  * The link of a GPU so carries 4 n + 12 n / k bytes from the GPU, and 12 n / k to it. Weights that CPUs have updated

@@ -152,6 +152,41 @@ TEST(what_jobs_have_alone_is_told)
     }
 }
 
+/* Where jobs have the links of hosts to themselves, the scenario's links say nothing, and that is told. On node types
+ * with more than 64 GPUs they do; beside one, jobs of other nodes share their links as if it were not there. */
+TEST(links_that_jobs_do_not_share_are_told)
+{
+    static const char site[] =
+        "{'cluster': {'gpu': 'h100-sxm', 'nodes': 1, 'gpus_per_node': %d, 'pcie': '20GB/s', 'pcie_switch': {'gpus': 2, "
+        "'bandwidth': '20GB/s'}%s}, 'jobs': {%s" TYPE
+        ", 'trace': {'format': 'inline-jobs', 'jobs': [" JOBS(1, 50) ", " JOBS(1, 50) "]}}}";
+    static const char big[] = ", 'node_types': {'z': {'gpu': 'a100-80-sxm', 'gpus_per_node': 72}}";
+    const struct {
+        int gpus;
+        const char *more, *jobs, *finding; /* NULL: none */
+    } cases[] = {{8, "", "", NULL},
+                 {8, big, "", "72 GPUs"},
+                 {8, "", "'placement': 'counted', ", "on no nodes in particular"},
+                 {72, "", "", "72 GPUs"}};
+    double speed[4];
+    for (int i = 0; i < 4; i++) {
+        const char *plan = ", 'tiers': {" ON_HOST ", 'flow': 'serial', 'link': '20GB/s'}";
+        const struct bed_rows *rows = bed_ok(BED(.quiet = true), site, cases[i].gpus, cases[i].more, cases[i].jobs, plan, "");
+        bool is_told = false;
+        for (int k = 0; k < rows->diag.n_items; k++) {
+            const char *text = rows->diag.items[k].text;
+            if (strstr(text, "to themselves") == NULL) continue;
+            is_told = true;
+            if (CHECK(cases[i].finding != NULL)) CHECK(strstr(text, cases[i].finding) != NULL);
+        }
+        CHECK_EQ_INT(is_told, cases[i].finding != NULL);
+        speed[i] = bed_metric(rows, "job.offload_speed");
+    }
+    CHECK(speed[0] < 0.9);
+    CHECK_NEAR(speed[1], speed[0], 0);
+    CHECK(isnan(speed[2]) && isnan(speed[3]));
+}
+
 /* --- Bytes --- */
 
 /* Each step leaves its bytes on each link of their way, also those that a failure has repeated. */
@@ -304,7 +339,7 @@ struct twin_flow {
 struct twin_job {
     struct training_setup setup;
     struct training_step step;
-    double shares[KINDS], step_s, time_s, left_steps, end_s;
+    double shares[KINDS], flush_frac, step_s, time_s, left_steps, end_s;
     bool runs;
 };
 
@@ -376,7 +411,8 @@ static void settle(struct twin *twin)
             if (!job->runs) continue;
             double of[KINDS];
             for (int k = 0; k < KINDS; k++) of[k] = share_of(twin, j, k);
-            const struct training_link_shares left = {of[UP], of[DOWN], fmin(of[READ], of[TURNS]),
+            const double down = of[DOWN] < 1 ? of[DOWN] * job->flush_frac : 1;
+            const struct training_link_shares left = {of[UP], down, fmin(of[READ], of[TURNS]),
                                                       fmin(of[WRITE], of[TURNS])};
             job->setup.plan.link_shares = &left;
             const double before_s = job->step_s;
@@ -426,9 +462,11 @@ static void add_job(struct twin *twin, int j, int first, int gpus, int per_switc
     const struct training_plan *plan = &twin->jobs[j].setup.plan;
     const bool offloads = plan->offload.optimizer_frac > 0;
     const double link = offloads ? plan->offload.link_bytes_per_s : plan->tiers.link_bytes_per_s;
+    const bool flushes = offloads && plan->offload.blocks_flush && plan->offload.gpu_stride <= 1;
+    twin->jobs[j].flush_frac = flushes ? fmin(plan->offload.flush_bytes_per_s / link, 1) : 1;
     for (int g = first; g < first + gpus; g++)
         for (int way = UP; way <= DOWN; way++)
-            add_flow(twin, &(struct twin_flow){.job = j, .kind = way, .peak = link,
+            add_flow(twin, &(struct twin_flow){.job = j, .kind = way, .peak = link * (way == UP ? 1 : twin->jobs[j].flush_frac),
                                                .bytes = way == UP ? step->up_bytes + step->fetched_bytes
                                                                   : step->down_bytes + step->flushed_bytes,
                                                .n_links = 3,

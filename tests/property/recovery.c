@@ -89,17 +89,27 @@ TEST(recovery_without_effect_is_told)
         const char *failures, *users, *finding; /* NULL: none */
     } cases[] = {
         {"'recovery': {'automatic': 0.5}", job, "no cause or domain makes jobs fail"},
-        {"'outages': {'o': {'node': 0, 'from': '2h'}}, 'recovery': {'automatic': 0.5}", job, "no cause or domain"},
+        {"'outages': {'o': {'node': 0, 'from': '2h', 'jobs': 'interrupt'}}, 'recovery': {'automatic': 0.5}", job,
+         "planned outages"},
+        {test_json("'causes': {'s': %s}, 'recovery': {}", site), job, "'recovery' has no effect: it takes no time"},
+        {test_json("'causes': {'s': %s}, 'recovery': {'automatic': 0.5}", site), job, "it takes no time"},
         {test_json("'causes': {'s': {'scope': 'site', 'visible': 0, 'lifetime': {'mean': '9h'}}}, 'recovery': {}"), job,
          "no cause or domain"},
         {test_json("'causes': {'s': %s}, 'recovery': {'automatic': 0.5}", site), service, "replicas"},
-        {test_json("'causes': {'s': %s}, 'recovery': {'staff_time': {'mean': '1h'}}", site), job, "people find none"},
-        {test_json("'causes': {'s': %s}, 'recovery': {'staff_from': '9h'}", site), job, "people find none"},
-        {test_json("'causes': {'s': %s}, 'recovery': {'automatic': 0, 'diagnosis': {'mean': '1h'}}", site), job,
-         "people find all"},
+        {test_json("'causes': {'s': %s}, 'recovery': {'diagnosis': {'mean': '1h'}, 'staff_time': {'mean': '1h'}}",
+                   site),
+         job, "people find none"},
+        {test_json("'causes': {'s': %s}, 'recovery': {'diagnosis': {'mean': '1h'}, 'staff_from': '9h'}", site), job,
+         "people find none"},
+        {test_json(
+             "'causes': {'s': %s}, 'recovery': {'automatic': 0, 'diagnosis': {'mean': '1h'}, 'staff_time': {'mean': '1h'}}",
+             site),
+         job, "people find all"},
         {test_json("'causes': {'s': %s}, 'recovery': {'automatic': 0.5, 'staff_from': '9h'}", site), job, NULL},
         {test_json("'causes': {'s': %s}, 'recovery': {'diagnosis': {'mean': '1h'}}", site), job, NULL},
-        {test_json("'domains': {'rack': {'nodes': 2, 'shock': '100h'}}, 'recovery': {}"), job, NULL}};
+        {test_json(
+             "'domains': {'rack': {'nodes': 2, 'shock': '100h'}}, 'recovery': {'automatic': 0, 'staff_from': '9h'}"),
+         job, NULL}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct bed_rows *rows = bed_ok(BED(.quiet = true),
                                              "{'cluster': {'gpu': 'h100-sxm', 'nodes': 2}, 'until': '1h', 'failures': "

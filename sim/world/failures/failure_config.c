@@ -240,6 +240,15 @@ static int check_recovery(const struct recovery_config *recovery, const struct c
     return both(code, check_lifetime(&checking, "staff_time", &recovery->staff_time));
 }
 
+double recovery_config_mean_s(const struct recovery_config *recovery)
+{
+    const double day_s = 86400.0, open_s = sim_s_from_ns(recovery->staff_until_ns - recovery->staff_from_ns),
+                 present_s = open_s > 0.0 ? open_s : open_s + day_s;
+    const double waits_s = (day_s - present_s) * (day_s - present_s) / (2.0 * day_s);
+    return recovery->automatic_frac * recovery->diagnosis.mean_s +
+           (1.0 - recovery->automatic_frac) * (waits_s + recovery->staff_time.mean_s);
+}
+
 /* Whether jobs lose their GPUs by it, so that its cause is looked for. */
 static bool cause_interrupts(const struct failure_cause_config *cause)
 {
@@ -271,11 +280,12 @@ void failures_config_warn(const struct failures_config *config, bool has_jobs, c
     static const char *const of_staff[] = {"staff_from", "staff_until", "staff_time"};
     const struct recovery_config *recovery = &config->recovery;
     if (recovery->staff_until_ns == 0) return;
-    const bool some = some_failure_interrupts(config);
-    if (!some || !has_jobs) {
-        diag_warning(diag, config_where(document, "failures.recovery"), "leave it out",
-                     some ? "has no effect: there are no jobs, and replicas of services await no diagnosis"
-                          : "has no effect: no cause or domain makes jobs fail");
+    const bool some = some_failure_interrupts(config), is_idle = !(recovery_config_mean_s(recovery) > 0.0);
+    if (!some || !has_jobs || is_idle) {
+        diag_warning(diag, config_where(document, "failures.recovery"), "leave it out", "'recovery' has no effect: %s",
+                     !some      ? "no cause or domain makes jobs fail, and causes of planned outages are not looked for"
+                     : has_jobs ? "it takes no time; 'diagnosis', 'staff_time' and hours of staff do"
+                                : "there are no jobs, and replicas of services await no diagnosis");
         return;
     }
     for (size_t i = 0; i < sizeof of_staff / sizeof *of_staff && !(recovery->automatic_frac < 1.0); i++)

@@ -75,6 +75,9 @@ struct failures_config {
 
 extern const struct config_field failures_config_fields[];
 
+/* Mean time until a cause is found, over all times of day. */
+double recovery_config_mean_s(const struct recovery_config *recovery);
+
 /* Warns of a recovery that can have no effect, and of its keys. */
 void failures_config_warn(const struct failures_config *config, bool has_jobs, const struct config *document,
                           struct diag *diag);

@@ -55,12 +55,7 @@ struct failure_recovery failure_recovery(const struct failures *failures, const 
 double failure_recovery_mean_s(const struct failures *failures)
 {
     const struct recovery_config *recovery = &failures->config->recovery;
-    if (!is_given(recovery)) return 0.0;
-    const sim_ns open_ns = recovery->staff_until_ns - recovery->staff_from_ns;
-    const double day_s = sim_s_from_ns(day_ns), present_s = sim_s_from_ns(open_ns > 0 ? open_ns : open_ns + day_ns);
-    const double waits_s = (day_s - present_s) * (day_s - present_s) / (2.0 * day_s);
-    return recovery->automatic_frac * recovery->diagnosis.mean_s +
-           (1.0 - recovery->automatic_frac) * (waits_s + recovery->staff_time.mean_s);
+    return is_given(recovery) ? recovery_config_mean_s(recovery) : 0.0;
 }
 
 int failure_recovery_emit(const struct failures *failures)

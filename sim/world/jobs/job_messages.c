@@ -10,16 +10,25 @@
 
 /* --- Times --- */
 
-double job_messages_step_s(const struct job_messages *messages, const struct training_spread *spread,
-                           struct power_stage phases[TRAINING_PHASES])
+struct training_step job_messages_step(const struct job_messages *messages, const struct training_spread *spread,
+                                       const struct training_link_shares *shares,
+                                       struct power_stage phases[TRAINING_PHASES])
 {
     struct training_setup *setup = messages->setup;
     setup->plan = messages->plan;
     setup->plan.spread = spread;
+    setup->plan.link_shares = shares;
     const struct training_step step = training_step_of(&setup->parts, setup->config->reserve_frac);
     training_phases_of(&setup->parts, &step, phases);
     setup->plan.spread = NULL;
-    return step.step_s;
+    setup->plan.link_shares = NULL;
+    return step;
+}
+
+double job_messages_step_s(const struct job_messages *messages, const struct training_spread *spread,
+                           struct power_stage phases[TRAINING_PHASES])
+{
+    return job_messages_step(messages, spread, NULL, phases).step_s;
 }
 
 /* --- Listing --- */

@@ -38,7 +38,11 @@ struct job_messages {
     double ideal_s;                    /* 0: not priced yet */
 };
 
-/* Seconds of a step if its groups are so spread, and its phases. */
+/* A step if its groups are so spread and links of hosts are so shared (NULL: its own), and its phases; its seconds on
+ * links of its own. */
+struct training_step job_messages_step(const struct job_messages *messages, const struct training_spread *spread,
+                                       const struct training_link_shares *shares,
+                                       struct power_stage phases[TRAINING_PHASES]);
 double job_messages_step_s(const struct job_messages *messages, const struct training_spread *spread,
                            struct power_stage phases[TRAINING_PHASES]);
 

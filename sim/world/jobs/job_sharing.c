@@ -2,8 +2,10 @@
 
 #include "sim/core/check.h"
 #include "sim/world/jobs/job.h"
+#include "sim/world/links/topology.h"
 
 #include <math.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -104,6 +106,37 @@ void job_sharing_check(const struct jobs *jobs)
                      "\"placement\": \"counted\" lets them; no job is then on nodes",
                      "no jobs share GPUs under '%s': the placement '%s' gives each job GPUs of its own",
                      scheduler->policy.name, jobs->placer->policy.name);
+}
+
+bool job_swaps_follows(const struct cluster *cluster)
+{
+    enum { MOST_GPUS = 64 }; /* bits of a set */
+    return cluster->gpus_per_node <= MOST_GPUS;
+}
+
+const char *job_swaps_alone_on(const struct jobs *jobs)
+{
+    static const char *const all[] = {"host memory, drives and CPUs", "host memory and CPUs", "drives and CPUs", "CPUs"};
+    if (jobs->swapping == NULL) return all[0];
+    return all[2 * (topology_config(jobs->topology)->host.device != NULL) + topology_has_drives(jobs->topology)];
+}
+
+void job_swaps_warn(const struct jobs *jobs)
+{
+    static const char effect[] = "jobs that keep states beyond their GPUs have the links of hosts to themselves";
+    char path[512];
+    if (jobs->placer == NULL)
+        diag_warning(jobs->site->diag, config_where(jobs->site->config, placement_key),
+                     "choose a placement that gives nodes, such as \"consolidated\"",
+                     "%s: they are on no nodes in particular", effect);
+    for (const struct cluster *at = jobs->cluster; at != NULL && jobs->placer != NULL; at = at->next) {
+        const bool is_named = at->type_name != NULL;
+        if (job_swaps_follows(at)) continue;
+        snprintf(path, sizeof path, "cluster.%s%s%sgpus_per_node", is_named ? "node_types." : "",
+                 is_named ? at->type_name : "", is_named ? "." : "");
+        diag_warning(jobs->site->diag, config_where(jobs->site->config, path), NULL,
+                     "%s on nodes of %" PRId32 " GPUs: they are followed on up to 64", effect, at->gpus_per_node);
+    }
 }
 
 /* --- Speeds --- */

@@ -15,7 +15,9 @@
  * claims. So no link carries more than its bandwidth.
  *
  * Jobs whose shares change are priced one after another, each beside the others as they stand then, until no share
- * changes by more than 1/16384. A *sensor* claim tells of a change (link.h). Two jobs that want b bytes of a link of
+ * changes by more than 1/16384. A moment has 64 rounds for this if jobs come, leave or are spread anew, and two if
+ * transfers alone begin or end, which are short beside steps. What is left follows a step later, or with the next
+ * change. A *sensor* claim tells of a change (link.h). Two jobs that want b bytes of a link of
  * bandwidth C, of which a step shows b/r beside g other seconds at a rate r, come to
  *
  *     r = max(C/2, C - b/step),  step = g + b/r
@@ -25,8 +27,9 @@
  *
  * Leaves out: jobs that meet at one moment, or avoid each other: they see each other's mean only. Memory traffic of
  * updates, and CPUs, which each job has for itself. Drives that the scenario does not list, likewise. Bytes of weights
- * that one owner brings (`gather`) count evenly over the links. While a save stalls the job, or an outage pauses it,
- * its claims stand. Nodes with more than 64 GPUs: there jobs have all links alone. */
+ * that one owner brings (`gather`) count evenly over the links. While a save stalls the job, an outage pauses it, it
+ * waits for data or its GPUs are slow, its claims stand. Checkpoints of states on drives read no drive. On nodes with
+ * more than 64 GPUs jobs have all links alone, and the run warns. */
 #include "models/training/tiers.h"
 #include "sim/world/jobs/job.h"
 #include "sim/world/jobs/job_traffic_state.h"
@@ -38,6 +41,10 @@
 
 static const double rounding = 1e-6;   /* relative differences below this are no lack of bandwidth */
 static const double settled = 0x1p-14; /* a share counts as changed at this relative difference */
+
+/* Rounds of one moment in which all jobs whose links have changed are priced, where jobs came, left or were spread
+ * anew; where transfers alone began or ended, which are short beside steps. */
+enum { ROUNDS_OF_JOBS = 64, ROUNDS_OF_TRANSFERS = 2 };
 
 enum swap_kind { SWAP_UP, SWAP_DOWN, SWAP_READ, SWAP_WRITE, SWAP_TURNS, SWAP_KINDS };
 
@@ -64,18 +71,21 @@ struct job_swaps {
     int32_t n_flows, n_sensors, n_sensors_before; /* before: on the nodes that have been listed */
     struct swap_flow *flows;
     struct swap_sensor *sensors;
-    double share_frac[SWAP_KINDS];
+    double share_frac[SWAP_KINDS]; /* of its wish */
+    double down_frac;              /* what it wishes from the GPU, of the link's bandwidth in its plan */
     double alone_s, step_s, speed; /* step on links of its own; on these links; ratio of the two */
     struct power_stage phases[TRAINING_PHASES];
     double held_gpus;              /* since it began */
     sim_ns since_ns, began_at_ns;  /* of the present speed; work done when it began */
     bool is_stale, is_respread;    /* is_respread: messages of its step have another share of the network */
-    struct job_swaps *next_stale;
+    struct job_swaps *before_stale, *next_stale;
 };
 
 struct job_swapping {
     struct owner settle;
-    struct job_swaps *stale;     /* whose links have changed at this moment */
+    struct job_swaps *stale, *last_stale; /* whose links have changed, first to last */
+    sim_ns moment_ns, armed_ns;  /* of the last round; of the next one, -1: none is armed */
+    int32_t rounds, most_rounds; /* at that moment: so far, and at most */
     uint64_t *gpus_used;         /* [nodes of the site] of jobs that run */
     struct link_net *turns;      /* time of drives, beside the links of the site */
     struct link **drives;        /* [nodes of the site] in it; NULL until a job needs them */
@@ -104,7 +114,8 @@ void job_swaps_enters(struct job *job)
     const struct jobs *jobs = job->jobs;
     if (jobs->swapping == NULL) return;
     const struct cluster *cluster = jobs_cluster_of(jobs, job->view.node_type);
-    for (struct allocation *part = job->holder.held; part != NULL && cluster->resources == NULL; part = part->next) {
+    if (cluster->resources != NULL || !job_swaps_follows(cluster)) return;
+    for (struct allocation *part = job->holder.held; part != NULL; part = part->next) {
         const int32_t node = cluster->first_node + part->node;
         part->details.gpu_set = choose_gpus(jobs, node, part->gpus, cluster_node_gpus(cluster, part->node));
         jobs->swapping->gpus_used[node] |= part->details.gpu_set;
@@ -116,7 +127,8 @@ void job_swaps_leaves(struct job *job)
     const struct jobs *jobs = job->jobs;
     if (jobs->swapping == NULL) return;
     const struct cluster *cluster = jobs_cluster_of(jobs, job->view.node_type);
-    for (struct allocation *part = job->holder.held; part != NULL && cluster->resources == NULL; part = part->next)
+    if (cluster->resources != NULL || !job_swaps_follows(cluster)) return;
+    for (struct allocation *part = job->holder.held; part != NULL; part = part->next)
         jobs->swapping->gpus_used[cluster->first_node + part->node] &= ~part->details.gpu_set;
 }
 
@@ -124,18 +136,20 @@ void job_swaps_leaves(struct job *job)
 
 int job_swaps_create(struct jobs *jobs)
 {
-    enum { MOST_GPUS = 64 }; /* bits of a set */
-    bool some = false;
+    bool some = false, follows = false;
     size_t n = 0;
     for (size_t i = 0; i < jobs->config->all_types.n; i++)
         some = some || job_type_swaps((const struct job_type *)jobs->config->all_types.items + i);
     for (const struct cluster *at = jobs->cluster; at != NULL; at = at->next) {
-        some = some && at->gpus_per_node <= MOST_GPUS;
+        follows = follows || job_swaps_follows(at);
         n += (size_t)at->n_nodes;
     }
-    if (!some || jobs->placer == NULL || jobs->topology == NULL || !topology_has_host_links(jobs->topology)) return 0;
+    if (!some || jobs->topology == NULL || !topology_has_host_links(jobs->topology)) return 0;
+    job_swaps_warn(jobs);
+    if (!follows || jobs->placer == NULL) return 0;
     struct job_swapping *swapping = jobs->swapping = mem_zalloc(1, sizeof *swapping);
     if (swapping == NULL) return SIM_E_NOMEM;
+    swapping->moment_ns = swapping->armed_ns = -1;
     owner_init(&swapping->settle, site_env_owner_ids(jobs->site, 1));
     swapping->gpus_used = mem_zalloc(n + 1, sizeof *swapping->gpus_used);
     swapping->drives = (struct link **)mem_zalloc(n + 1, sizeof(*swapping->drives));
@@ -153,13 +167,6 @@ void job_swaps_destroy(struct jobs *jobs)
     mem_free(jobs->swapping);
 }
 
-const char *job_swaps_alone_on(const struct jobs *jobs)
-{
-    static const char *const all[] = {"host memory, drives and CPUs", "host memory and CPUs", "drives and CPUs", "CPUs"};
-    if (jobs->swapping == NULL) return all[0];
-    return all[2 * (topology_config(jobs->topology)->host.device != NULL) + topology_has_drives(jobs->topology)];
-}
-
 bool job_has_swaps(const struct job *job)
 {
     return job->jobs->swapping != NULL && job->type != NULL && job->view.gpus > 0 && job_type_swaps(job->type);
@@ -167,26 +174,26 @@ bool job_has_swaps(const struct job *job)
 
 bool job_swaps_optimizer(const struct job *job)
 {
-    if (!job_has_swaps(job)) return false;
+    if (!job_has_swaps(job) || !job_swaps_follows(jobs_cluster_of(job->jobs, job->view.node_type))) return false;
     const struct training_config *plan = &job->type->training.plan;
     return plan->offload.optimizer_frac > 0.0 || plan->tiers.optimizer != HOME_GPU;
 }
 
 /* --- Prices --- */
 
+/* At these shares; NULL: on links of its own. */
 static struct training_step price(struct job_swaps *swaps, const struct training_link_shares *shares)
 {
     const struct job_messages *messages = swaps->messages;
     const struct job_traffic *traffic = swaps->job->activity->traffic;
-    struct training_setup *setup = messages->setup;
-    setup->plan = messages->plan;
-    setup->plan.spread = traffic != NULL && traffic->messages == messages ? &traffic->spread_now : NULL;
-    setup->plan.link_shares = shares;
-    const struct training_step step = training_step_of(&setup->parts, setup->config->reserve_frac);
-    training_phases_of(&setup->parts, &step, swaps->phases);
-    setup->plan.spread = NULL;
-    setup->plan.link_shares = NULL;
-    return step;
+    const bool is_spread = traffic != NULL && traffic->messages == messages;
+    return job_messages_step(messages, is_spread ? &traffic->spread_now : NULL, shares, swaps->phases);
+}
+
+/* Whether nothing leaves the GPU but a flush that blocks, which has a rate of its own. */
+static bool flushes_alone(const struct training_plan *plan)
+{
+    return plan->offload.optimizer_frac > 0.0 && plan->offload.blocks_flush && plan->offload.gpu_stride <= 1;
 }
 
 /* Bytes of a step, and the rates of its plan. */
@@ -202,7 +209,11 @@ static void describe(struct job_swaps *swaps)
     swaps->bytes[SWAP_DOWN] = step.down_bytes + step.flushed_bytes;
     swaps->bytes[SWAP_READ] = step.read_bytes;
     swaps->bytes[SWAP_WRITE] = step.written_bytes;
-    swaps->peak_bytes_per_s[SWAP_UP] = swaps->peak_bytes_per_s[SWAP_DOWN] = fmax(tier_link, offload_link);
+    const double link = fmax(tier_link, offload_link);
+    swaps->down_frac = flushes_alone(plan) && !(tier_link > 0.0) ? fmin(plan->offload.flush_bytes_per_s / link, 1.0)
+                                                                 : 1.0;
+    swaps->peak_bytes_per_s[SWAP_UP] = link;
+    swaps->peak_bytes_per_s[SWAP_DOWN] = swaps->down_frac * link;
     swaps->peak_bytes_per_s[SWAP_READ] = plan->tiers.read_bytes_per_s * disk_frac;
     swaps->peak_bytes_per_s[SWAP_WRITE] = plan->tiers.write_bytes_per_s * disk_frac;
     for (int k = 0; k < SWAP_KINDS; k++) swaps->share_frac[k] = 1.0;
@@ -283,7 +294,8 @@ static void settle(struct job_swaps *swaps)
 {
     const bool is_new = find_shares(swaps) || swaps->is_respread;
     const double *of = swaps->share_frac;
-    const struct training_link_shares shares = {of[SWAP_UP], of[SWAP_DOWN], fmin(of[SWAP_READ], of[SWAP_TURNS]),
+    const double down = of[SWAP_DOWN] < 1.0 ? of[SWAP_DOWN] * swaps->down_frac : 1.0;
+    const struct training_link_shares shares = {of[SWAP_UP], down, fmin(of[SWAP_READ], of[SWAP_TURNS]),
                                                 fmin(of[SWAP_WRITE], of[SWAP_TURNS])};
     if (swaps->is_respread) swaps->alone_s = price(swaps, NULL).step_s;
     if (is_new) swaps->step_s = is_whole(swaps) ? swaps->alone_s : price(swaps, &shares).step_s;
@@ -316,16 +328,35 @@ static void count_time(struct job_swaps *swaps, sim_ns now)
     swaps->since_ns = now;
 }
 
+static void begin_moment(struct job_swapping *swapping, sim_ns now)
+{
+    if (swapping->moment_ns == now) return;
+    swapping->moment_ns = now;
+    swapping->rounds = 0;
+    swapping->most_rounds = ROUNDS_OF_TRANSFERS;
+}
+
+/* Takes it out of those whose shares are found anew. */
+static void drop_stale(struct job_swapping *swapping, struct job_swaps *swaps)
+{
+    if (!swaps->is_stale) return;
+    *(swaps->before_stale != NULL ? &swaps->before_stale->next_stale : &swapping->stale) = swaps->next_stale;
+    *(swaps->next_stale != NULL ? &swaps->next_stale->before_stale : &swapping->last_stale) = swaps->before_stale;
+    swaps->is_stale = false;
+}
+
 /* One job after another: each finds the others as they stand then. */
 static void on_settle(struct engine *engine, struct owner *owner, sim_ns now)
 {
     struct job_swapping *swapping = OWNER_ENTITY(owner, struct job_swapping, settle);
     (void)engine;
+    begin_moment(swapping, now);
+    swapping->rounds++;
+    swapping->armed_ns = -1;
     while (swapping->stale != NULL) {
         struct job_swaps *swaps = swapping->stale;
         const double before = swaps->speed;
-        swapping->stale = swaps->next_stale;
-        swaps->is_stale = false;
+        drop_stale(swapping, swaps);
         count_time(swaps, now);
         settle(swaps);
         if (swaps->speed == before) continue;
@@ -334,25 +365,39 @@ static void on_settle(struct engine *engine, struct owner *owner, sim_ns now)
     }
 }
 
-/* Its shares are found anew at the end of this moment. */
+/* Its shares are found anew at the end of this moment. If that has had its rounds: a step later, unless links change
+ * again before. */
 static void note_stale(struct job_swaps *swaps, sim_ns now)
 {
     struct jobs *jobs = swaps->job->jobs;
     struct job_swapping *swapping = jobs->swapping;
-    struct job_swaps **last = &swapping->stale;
+    begin_moment(swapping, now);
+    const bool is_over = swapping->rounds >= swapping->most_rounds;
+    const sim_ns at_ns = is_over ? sim_ns_add(now, sim_ns_from_s(swaps->step_s)) : now;
+    if (swapping->armed_ns < 0 || at_ns < swapping->armed_ns) {
+        swapping->armed_ns = at_ns;
+        engine_arm(jobs->site->engine, at_ns, PRIORITY_LINK_SETTLE, on_settle, &swapping->settle);
+    }
     if (swaps->is_stale) return;
     swaps->is_stale = true;
-    if (swapping->stale == NULL)
-        engine_arm(jobs->site->engine, now, PRIORITY_LINK_SETTLE, on_settle, &swapping->settle);
-    while (*last != NULL) last = &(*last)->next_stale;
     swaps->next_stale = NULL;
-    *last = swaps;
+    swaps->before_stale = swapping->last_stale;
+    *(swaps->before_stale != NULL ? &swaps->before_stale->next_stale : &swapping->stale) = swaps;
+    swapping->last_stale = swaps;
+}
+
+/* Jobs came, left or were spread anew. */
+static void allow_rounds(struct job_swapping *swapping, sim_ns now)
+{
+    begin_moment(swapping, now);
+    swapping->most_rounds = ROUNDS_OF_JOBS;
 }
 
 void job_swaps_respread(struct job *job, sim_ns now)
 {
     if (job->activity->swaps == NULL) return;
     job->activity->swaps->is_respread = true;
+    allow_rounds(job->jobs->swapping, now);
     note_stale(job->activity->swaps, now);
 }
 
@@ -481,6 +526,7 @@ int job_swaps_begin(struct job *job)
     struct job_messages *messages;
     size_t n = 0, n_links = 0;
     if (!job_has_swaps(job) || job->activity->swaps != NULL || job->holder.held == NULL) return 0;
+    if (!job_swaps_follows(jobs_cluster_of(job->jobs, job->view.node_type))) return 0;
     const int found = job_training_messages(job->jobs, job->type, job->view.node_type, job->view.held_gpus, &messages);
     if (found <= 0) return found;
     struct job_swaps *swaps = job->activity->swaps = mem_zalloc(1, sizeof *swaps);
@@ -499,6 +545,7 @@ int job_swaps_begin(struct job *job)
     describe(swaps);
     for (const struct allocation *part = job->holder.held; part != NULL && code == 0; part = part->next)
         code = start_node(swaps, part);
+    allow_rounds(job->jobs->swapping, swaps->since_ns);
     if (code == 0 && swaps->n_flows > 0) note_stale(swaps, swaps->since_ns);
     return code;
 }
@@ -521,11 +568,12 @@ void job_swaps_end(struct job *job)
         link_flow_cancel(&flow->standing);
     }
     for (int32_t i = 0; i < swaps->n_sensors; i++) link_flow_cancel(&swaps->sensors[i].claim);
-    for (struct job_swaps **at = &swapping->stale; swaps->is_stale && *at != NULL; at = &(*at)->next_stale)
-        if (*at == swaps) {
-            *at = swaps->next_stale;
-            break;
-        }
+    drop_stale(swapping, swaps);
+    allow_rounds(swapping, swaps->since_ns);
+    if (swapping->stale == NULL && swapping->armed_ns >= 0) {
+        engine_disarm(job->jobs->site->engine, &swapping->settle);
+        swapping->armed_ns = -1;
+    }
     job_swaps_forget(job);
 }
 

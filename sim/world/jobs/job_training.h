@@ -19,6 +19,7 @@
 
 struct job;
 struct job_type;
+struct cluster;
 struct jobs;
 struct jobs_options;
 
@@ -96,6 +97,8 @@ bool job_type_swaps(const struct job_type *type);
 int job_swaps_create(struct jobs *jobs);
 void job_swaps_destroy(struct jobs *jobs);
 bool job_has_swaps(const struct job *job);
+bool job_swaps_follows(const struct cluster *cluster); /* of up to 64 GPUs; on others links are alone */
+void job_swaps_warn(const struct jobs *jobs);          /* of links that jobs have alone, though stated */
 bool job_swaps_optimizer(const struct job *job); /* its optimizer's states are among them */
 
 /* What jobs of a node use without being slower for it: what the scenario does not describe, and CPUs. */
