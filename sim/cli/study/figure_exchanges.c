@@ -8,7 +8,7 @@ int figure_exchanges_make(struct cli *cli, const char *path, const char *output,
 {
     struct arena arena;
     struct catalog_memory memory;
-    struct exchanges_file file;
+    struct exchanges_file file = {0};
     arena_init(&arena);
     catalog_memory_init(&memory);
     const char *data = paths_data(&arena);
