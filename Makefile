@@ -194,7 +194,8 @@ $(call obj,$(foreach folder,$(BRIEF),$(call below,$(folder))) $(filter-out tests
 $(START): DEFINES = -fno-sanitize=all
 endif
 # Optimised is what the result and the time of a simulation depend on, and some of what computes around it. The guard
-# hashes all that a policy sees, at each of its calls. Some policies and formats take less time than their optimisation.
+# hashes all that a policy sees, at each of its calls. Some policies and formats take less time than their
+# optimisation.
 ifeq ($(MODE),o3)
 COMPUTING := analysis/calibrate/% analysis/stats/% analysis/replicates.c sim/study/%
 $(call obj,$(filter-out $(DECIDING) $(COMPUTING),$(LIB_SRC) $(CLI_SRC)) $(HARNESS)): DEFINES = -O0

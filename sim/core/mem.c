@@ -174,8 +174,8 @@ void arena_fini(struct arena *arena)
     arena_init(arena);
 }
 
-/* A chunk of its own, zeroed by the system: a page that nobody touches costs nothing, and the tables of cost models are
- * large and mostly empty. */
+/* A chunk of its own, zeroed by the system: a page that nobody touches costs nothing, and the tables of cost models
+ * are large and mostly empty. */
 static void *alloc_large(struct arena *arena, size_t bytes)
 {
     struct link *chunk = mem_zalloc(1, sizeof *chunk + bytes);

@@ -296,7 +296,8 @@ TEST(jobs_and_services_slow_each_other_on_a_bridge)
 /* --- Beside checkpoints --- */
 
 /* States in host memory leave it over the switch of their NIC. So saves take from what another job moves there, and
- * their bytes are on the switch and in memory. Those of a job that keeps its states on its GPU do not pass the host. */
+ * their bytes are on the switch and in memory. Those of a job that keeps its states on its GPU do not pass the
+ * host. */
 TEST(saves_of_states_on_the_host_cross_its_links)
 {
     const struct bed_rows *of[2][2];

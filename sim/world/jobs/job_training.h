@@ -109,8 +109,8 @@ void job_swaps_enters(struct job *job);
 void job_swaps_leaves(struct job *job);
 
 /* The following functions are for jobs with an activity (job_activity.h). The job begins to work on its present GPUs,
- * or ceases to: begin does nothing for jobs that have begun, and returns 0 or SIM_E_NOMEM. Before end, its progress has
- * been moved to now. forget: after the run. */
+ * or ceases to: begin does nothing for jobs that have begun, and returns 0 or SIM_E_NOMEM. Before end, its progress
+ * has been moved to now. forget: after the run. */
 int job_swaps_begin(struct job *job);
 void job_swaps_end(struct job *job);
 void job_swaps_forget(struct job *job);

@@ -367,8 +367,8 @@ TEST(entries_without_a_row_are_said)
     }
 }
 
-/* Of entries that fit the same rows one counts: the first suspicion, lack of an LLM, the last run, mean of lengths. The
- * other is said, with the reason; so is what an LLM of the catalog would lack. */
+/* Of entries that fit the same rows one counts: the first suspicion, lack of an LLM, the last run, mean of lengths.
+ * The other is said, with the reason; so is what an LLM of the catalog would lack. */
 TEST(one_of_the_entries_that_fit_a_row_counts)
 {
     static const char none[] = "names of GPUs and LLMs are those of the catalog, all others as in the tables",

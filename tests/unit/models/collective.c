@@ -201,7 +201,8 @@ TEST(a_network_like_the_links_makes_one_node)
 }
 
 /* Several GPUs on each node: rings inside the nodes and one among them have (g-1) (nodes-1) steps fewer than one ring
- * of all GPUs, an all-reduce twice as many. The GPUs of a node share their adapters, so links stay the slowest part. */
+ * of all GPUs, an all-reduce twice as many. The GPUs of a node share their adapters, so links stay the slowest
+ * part. */
 TEST(nodes_spare_the_steps_of_a_longer_ring)
 {
     struct rng rng = test_rng(5, "one node", 1);
