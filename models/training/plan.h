@@ -145,6 +145,11 @@ static inline int64_t training_plan_gpus(const struct training_plan *plan)
     return plan->tensor * plan->context * plan->data * plan->pipeline;
 }
 
+static inline struct training_link_shares training_shares_of(const struct training_plan *plan)
+{
+    return plan->link_shares != NULL ? *plan->link_shares : (struct training_link_shares){1.0, 1.0, 1.0, 1.0};
+}
+
 /* Ranks that hold the same weights of attention and dense layers. */
 static inline int64_t training_plan_replicas(const struct training_plan *plan)
 {

@@ -65,11 +65,6 @@ static struct pipeline_time pipeline_of(const struct training_parts *parts, cons
 
 /* --- The update --- */
 
-static struct training_link_shares shares_of(const struct training_plan *plan)
-{
-    return plan->link_shares != NULL ? *plan->link_shares : (struct training_link_shares){1.0, 1.0, 1.0, 1.0};
-}
-
 static double gpu_update_frac(const struct training_offload *offload)
 {
     return offload->gpu_stride > 1 ? 1.0 / (double)offload->gpu_stride : 0.0;
@@ -79,7 +74,7 @@ static double gpu_update_frac(const struct training_offload *offload)
 static double host_update_s(const struct training_parts *parts, double own)
 {
     const struct training_offload *offload = &parts->plan->offload;
-    const struct training_link_shares left = shares_of(parts->plan);
+    const struct training_link_shares left = training_shares_of(parts->plan);
     const int64_t gpus = training_plan_gpus(parts->plan), each = parts->plan->gpus_per_node;
     const double on_node = (double)(gpus < each ? gpus : each), moved = own * offload->optimizer_frac;
     const double gpu_frac = gpu_update_frac(offload);
@@ -107,7 +102,7 @@ static double flushed_bytes(const struct training_parts *parts, double own)
 static double flush_s(const struct training_parts *parts, double own, double backward_s)
 {
     const struct training_offload *offload = &parts->plan->offload;
-    const double bytes = flushed_bytes(parts, own), down = shares_of(parts->plan).down;
+    const double bytes = flushed_bytes(parts, own), down = training_shares_of(parts->plan).down;
     const double link_bytes_per_s = down * offload->link_bytes_per_s;
     if (!(bytes > 0.0)) return 0.0;
     if (!offload->blocks_flush) return fmax(bytes / link_bytes_per_s - backward_s, 0.0);

@@ -77,12 +77,11 @@ struct moved {
 static struct rates rates_of(const struct training_plan *plan)
 {
     const struct training_tiers *tiers = &plan->tiers;
-    const struct training_link_shares whole = {1.0, 1.0, 1.0, 1.0};
-    const struct training_link_shares *left = plan->link_shares != NULL ? plan->link_shares : &whole;
+    const struct training_link_shares left = training_shares_of(plan);
     const double disk_frac = 1.0 - tiers->others_disk_frac, link_frac = 1.0 - tiers->others_link_frac;
     return (struct rates){
-        left->up * tiers->link_bytes_per_s * link_frac, left->down * tiers->link_bytes_per_s * link_frac,
-        left->read * tiers->read_bytes_per_s * disk_frac, left->write * tiers->write_bytes_per_s * disk_frac};
+        left.up * tiers->link_bytes_per_s * link_frac, left.down * tiers->link_bytes_per_s * link_frac,
+        left.read * tiers->read_bytes_per_s * disk_frac, left.write * tiers->write_bytes_per_s * disk_frac};
 }
 
 static double drives_s(const struct moved *moved, const struct rates *rates)

@@ -331,6 +331,14 @@ int database_open_write(struct database *database, const char *path, const char 
                       "cannot open results: other processes keep removing the file");
 }
 
+int database_open_anew(struct database *database, const char *path, const char *const *create_sql, struct diag *diag)
+{
+    enum { BUSY_MS = 1000 };
+    if (unlink(path) != 0 && errno != ENOENT)
+        return diag_system_error(diag, path, "cannot replace the results of an earlier call", errno);
+    return database_open_write(database, path, create_sql, BUSY_MS, diag);
+}
+
 int database_open_read(struct database *database, const char *path, struct diag *diag)
 {
     int code = copy_path(database, path, true, diag);

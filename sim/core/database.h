@@ -41,6 +41,9 @@ int database_open_write(struct database *database, const char *path, const char 
                         struct diag *diag);
 int database_open_read(struct database *database, const char *path, struct diag *diag);
 
+/* The same for writing, of a new file: what an earlier call left at the path is removed. Also SIM_E_IO. */
+int database_open_anew(struct database *database, const char *path, const char *const *create_sql, struct diag *diag);
+
 /* Whether a file has no tables: nothing was ever stored in it, or a process died while it created them.
  * False for a file that cannot be read: whoever opens it says why. */
 bool database_is_empty(const char *path);

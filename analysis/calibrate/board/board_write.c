@@ -3,10 +3,8 @@
 
 #include "sim/core/database.h"
 
-#include <errno.h>
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
 static const char create_board[] =
     "CREATE TABLE board (\n"
@@ -155,11 +153,8 @@ static int insert_source(const struct board *board, const struct database *datab
 int board_write(const struct board *board, const char *path, struct diag *diag)
 {
     static const char *const tables[] = {create_board, create_source, NULL};
-    enum { BUSY_MS = 1000 };
     struct database database;
-    if (unlink(path) != 0 && errno != ENOENT)
-        return diag_system_error(diag, path, "cannot replace the results of an earlier call", errno);
-    int code = database_open_write(&database, path, tables, BUSY_MS, diag);
+    int code = database_open_anew(&database, path, tables, diag);
     if (code != 0) return code;
     code = insert_source(board, &database, diag);
     if (code == 0) code = insert_rows(board, &database, diag);

@@ -4,9 +4,7 @@
 #include "sim/catalog/calibration.h"
 #include "sim/core/database.h"
 
-#include <errno.h>
 #include <math.h>
-#include <unistd.h>
 
 /* --- The file --- */
 
@@ -159,11 +157,8 @@ static int insert_rows(const struct database *database, const struct exchanges_f
 int exchanges_write(const struct exchanges_file *file, const struct catalog *catalog, struct arena *arena,
                     const char *path, struct diag *diag)
 {
-    enum { BUSY_MS = 1000 };
     struct database database;
-    if (unlink(path) != 0 && errno != ENOENT)
-        return diag_system_error(diag, path, "cannot replace the results of an earlier call", errno);
-    int code = database_open_write(&database, path, tables, BUSY_MS, diag);
+    int code = database_open_anew(&database, path, tables, diag);
     if (code != 0) return code;
     code = insert_source(&database, file, diag);
     if (code == 0) code = insert_rows(&database, file, catalog, arena, diag);

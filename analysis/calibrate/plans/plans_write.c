@@ -3,11 +3,9 @@
 
 #include "sim/core/database.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 static const char *const tables[] = {
     "CREATE TABLE plans_source (hash TEXT, source TEXT) STRICT",
@@ -196,11 +194,8 @@ static int write_source(struct writing *writing, const struct plans_file *file)
 
 int plans_write(const struct plans *plans, const char *path, struct diag *diag)
 {
-    enum { BUSY_MS = 1000 };
     struct writing writing = {.diag = diag};
-    if (unlink(path) != 0 && errno != ENOENT)
-        return diag_system_error(diag, path, "cannot replace the results of an earlier call", errno);
-    int code = database_open_write(&writing.database, path, tables, BUSY_MS, diag);
+    int code = database_open_anew(&writing.database, path, tables, diag);
     if (code != 0) return code;
     code = write_source(&writing, plans->file);
     for (size_t i = 0; code == 0 && i < plans->n; i++) {
