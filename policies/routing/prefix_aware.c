@@ -57,4 +57,5 @@ const struct router routing_prefix_aware = {
                .params_bytes = sizeof(struct prefix_aware),
                .state_bytes = sizeof(struct prefix_aware)},
     .route = prefix_aware_route,
+    .follows_prefixes = true,
 };

@@ -16,4 +16,5 @@ const struct router routing_random = {
                .summary = "any replica, with equal chances",
                .source = "folklore"},
     .route = random_route,
+    .ignores_loads = true,
 };

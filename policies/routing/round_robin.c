@@ -22,4 +22,5 @@ const struct router routing_round_robin = {
                .source = "folklore",
                .state_bytes = sizeof(struct round_robin)},
     .route = round_robin_route,
+    .ignores_loads = true,
 };

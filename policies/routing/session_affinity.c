@@ -159,4 +159,5 @@ const struct router routing_session_affinity = {
                .params_bytes = sizeof(struct session_affinity),
                .state_bytes = sizeof(struct affinity_state)},
     .route = session_affinity_route,
+    .follows_sessions = true,
 };

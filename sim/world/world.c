@@ -8,6 +8,7 @@
 #include "sim/world/power/power.h"
 #include "sim/world/rl/rl.h"
 #include "sim/world/rows/metric.h"
+#include "sim/world/unread.h"
 
 #include <math.h>
 #include <string.h>
@@ -358,6 +359,17 @@ static void list_parts(struct world *world)
     add_part(world, &topology_component, world->topology);
 }
 
+static void warn_unread(const struct world *world)
+{
+    const struct unread_env env = {.scenario = world->scenario,
+                                   .config = world->options.config,
+                                   .cluster = world->cluster,
+                                   .has_power = world->power != NULL,
+                                   .reads_estimates = world->jobs != NULL && jobs_reads_estimates(world->jobs),
+                                   .diag = world->site.diag};
+    scenario_warn_unread(&env);
+}
+
 int world_create(const struct scenario *scenario, const struct world_options *options, struct world **out,
                  struct diag *diag)
 {
@@ -399,6 +411,7 @@ int world_create(const struct scenario *scenario, const struct world_options *op
     if (code == 0) code = create_failures(world);
     if (code == 0) code = create_jobs(world);
     if (code == 0) code = create_power(world);
+    if (code == 0) warn_unread(world);
     if (world->parts != NULL) list_parts(world); /* also those that a failure left, to be destroyed */
     if (code == 0) *out = world;
     if (code == 0) return 0;

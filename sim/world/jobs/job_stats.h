@@ -49,6 +49,7 @@ struct job_stats {
     int64_t n_submitted, n_ended, n_rejected, n_preemptions;
     int64_t n_cancelled, n_failed; /* of n_ended */
     int64_t n_widened;             /* jobs with more GPUs than asked for, and a speed in proportion that nobody chose */
+    int64_t n_in_vain, first_in_vain; /* jobs that ask for what nobody looks at; the id of the first */
     int64_t n_stopped;             /* of n_ended: by the scheduler */
     double stopped_gpu_s;          /* GPU time of these */
     double least_loss;             /* of trials that reached their end; NAN: there are none */

@@ -114,7 +114,8 @@ const char *jobs_kept_hint(const struct jobs *jobs);
 /* Jobs that have run to their end. */
 int64_t jobs_finished(const struct jobs *jobs);
 
-/* Whether the scheduler may read estimates of run times, and all of them were exact. */
+/* Whether the scheduler may read estimates of run times; and whether all of them were exact, too. */
+bool jobs_reads_estimates(const struct jobs *jobs);
 bool jobs_has_exact_estimates(const struct jobs *jobs);
 
 /* The first type of "jobs.types" from number *at on that no job had; *at moves behind it. NULL: there is none, no job

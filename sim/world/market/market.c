@@ -341,6 +341,17 @@ static int warn_of_idle_offers(const struct market *market)
     return code;
 }
 
+static int warn_of_free_interruptions(const struct market *market)
+{
+    char text[256];
+    if (market->n_free_interruptions == 0) return 0;
+    snprintf(text, sizeof text,
+             "%lld of %lld interruptions cost no work: jobs whose type has no 'checkpoint' keep it all; state one, or "
+             "see the bill as a lower bound",
+             (long long)market->n_free_interruptions, (long long)market->n_interruptions);
+    return warn(market, "free-interruptions", text);
+}
+
 static int finish(void *self, sim_ns now)
 {
     const struct market *market = self;
@@ -374,6 +385,7 @@ static int finish(void *self, sim_ns now)
     for (size_t i = 0; i < sizeof metrics / sizeof *metrics && code == 0; i++)
         code = metric_emit(market->env.site->sink, metrics[i].name, metrics[i].value);
     for (int32_t i = 0; i < market->view.n_offers && code == 0; i++) code = emit_offer(market, i, now);
+    if (code == 0) code = warn_of_free_interruptions(market);
     return code == 0 ? warn_of_idle_offers(market) : code;
 }
 

@@ -85,6 +85,17 @@ static int64_t whole_uusd(const struct market *market, const struct offer_config
     return uusd;
 }
 
+/* A price list that lacks the GPU is no source of its price. */
+static void warn_unlisted(const struct market *market, const char *gpu, double usd_per_h)
+{
+    const char *list = market->config->prices;
+    if (list == NULL || gpu == NULL || isnan(usd_per_h)) return;
+    diag_warning(market->env.site->diag, config_where(market->env.site->config, "market.prices"),
+                 "set 'price' of an offer, or choose a list that has it: orrery list prices",
+                 "price list '%s' has no price of %s on demand: it costs $%.10g/h, as the scenario's cluster or the GPU's "
+                 "file says", list, gpu, usd_per_h);
+}
+
 static int find_price(const struct market *market, const struct price_list *prices, const struct offer_config *offer,
                       struct market_offer *view)
 {
@@ -92,8 +103,10 @@ static int find_price(const struct market *market, const struct price_list *pric
     double usd_per_h = offer->usd_per_h;
     int code = 0;
     if (isnan(usd_per_h)) code = listed_price(market, prices, offer, view->gpu, where, &usd_per_h);
-    if (code == 0 && isnan(usd_per_h) && offer->kind == OFFER_ON_DEMAND)
+    if (code == 0 && isnan(usd_per_h) && offer->kind == OFFER_ON_DEMAND) {
         code = known_price(market, view->gpu, where, &usd_per_h);
+        if (code == 0) warn_unlisted(market, view->gpu, usd_per_h);
+    }
     if (code != 0) return code;
     if (isnan(usd_per_h))
         return diag_error(market->env.site->diag, SIM_E_CONFIG, where, "add \"price\": \"$2.49/h\", of one GPU",
@@ -136,6 +149,33 @@ static int find_part(const struct market *market, const struct offer_config *off
                       "offer '%s' is of '%s', of which the site has no nodes", offer->name, offer->gpu);
 }
 
+/* --- Terms that nothing reads --- */
+
+static void warn_term(const struct market *market, const struct offer_config *offer, const char *key, const char *why)
+{
+    const char *path = arena_printf(market->env.site->arena, "market.offers.%s.%s", offer->name, key);
+    if (path != NULL && config_is_given(market->env.site->config, path))
+        diag_warning(market->env.site->diag, config_where(market->env.site->config, path), "leave it out",
+                     "'%s' has no effect: %s", key, why);
+}
+
+static void warn_terms(const struct market *market, const struct offer_config *offer)
+{
+    const struct spot_config *spot = &offer->spot;
+    const bool draws = !isnan(spot->mean_life_s), follows = spot->availability != NULL;
+    if (offer->kind == OFFER_SPOT && !draws && !follows)
+        diag_warning(market->env.site->diag, where_of(market, offer->name),
+                     "state 'spot' with 'mean_life' or 'availability'",
+                     "GPUs of spot offer '%s' are never withdrawn: nothing says when", offer->name);
+    if (offer->kind != OFFER_SPOT && draws)
+        warn_term(market, offer, "spot.mean_life", "only leases of kind 'spot' have a life");
+    if (!draws && spot->law != SPOT_EXPONENTIAL) warn_term(market, offer, "spot.law", "there is no 'mean_life'");
+    if (!follows && spot->gpus_per_instance != 1)
+        warn_term(market, offer, "spot.gpus_per_instance", "there is no 'availability'");
+    if (market->renter->rent == NULL && offer->start_up_ns > 0)
+        warn_term(market, offer, "start_up", "GPUs for the whole run are there from its start");
+}
+
 static int make_offer(struct market *market, int32_t i, const struct offer_config *offer,
                       const struct price_list *prices)
 {
@@ -157,6 +197,7 @@ static int make_offer(struct market *market, int32_t i, const struct offer_confi
     if (code == 0) code = find_changes(market, offer, view, billing);
     view->usd_per_h = (double)price_at(billing, 0) / PRICE_MICRO;
     if (code == 0) code = market_supply_open(market, i);
+    if (code == 0) warn_terms(market, offer);
     view->limit_gpus = market_most_gpus(market, i);
     return code;
 }

@@ -52,6 +52,7 @@ struct market {
     struct renting_queue without_gpus; /* jobs that rent nothing and wait for CPU or memory of a node */
     bool has_spot;
     int64_t n_interruptions;
+    int64_t n_free_interruptions; /* of running jobs that save nothing, and so keep all work */
     double lost_gpu_s; /* by them */
 };
 

@@ -97,6 +97,9 @@ struct route_pair {
 struct router {
     struct policy policy;
     ROUTER_FUNCTIONS(POLICY_MEMBER)
+    bool ignores_loads;   /* asks nothing about replicas: a delay of what it knows changes nothing */
+    bool follows_prefixes; /* goes by cached prefixes; a run without any says so */
+    bool follows_sessions; /* goes by sessions; a run without any says so */
 };
 
 #endif

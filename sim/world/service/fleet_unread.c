@@ -170,6 +170,20 @@ static void warn_handovers(const struct fleet *fleet)
     }
 }
 
+/* --- Routing --- */
+
+static void warn_routing(const struct fleet *fleet)
+{
+    const struct router *router = fleet->routing.router;
+    const bool decodes = fleet->first_decode > 0 && router->route_pair == NULL;
+    if (router->ignores_loads && !(decodes && !fleet->decode_routing.router->ignores_loads))
+        warn_if_given(fleet, "information_delay", "the router asks nothing about replicas");
+    if (router->follows_prefixes && !fleet_caches_prefixes(fleet))
+        diag_warning(fleet->env->site->diag, config_where(fleet->env->site->config, service_path(fleet, "routing")),
+                     "add a 'kv.prefix_cache', such as \"lru\"",
+                     "'%s' goes by loads alone: the service caches no prefixes", router->policy.name);
+}
+
 /* --- Speculation --- */
 
 static void warn_speculation(const struct fleet *fleet)
@@ -204,6 +218,7 @@ void fleet_warn_unread(const struct fleet *fleet)
     warn_overridden(fleet);
     for (size_t i = 0; i < sizeof offload_keys / sizeof *offload_keys; i++) check_offload_key(fleet, &offload_keys[i]);
     warn_handovers(fleet);
+    warn_routing(fleet);
     warn_speculation(fleet);
     warn_restart(fleet);
 }

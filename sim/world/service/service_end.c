@@ -333,6 +333,18 @@ static int emit_idle_caches(const struct service *service)
     return service_emit_warning(service, "no-prefixes", idle, text);
 }
 
+/* The router goes by sessions, but no request is of one. */
+static int emit_missing_sessions(const struct service *service)
+{
+    char text[512];
+    const struct router *router = service->fleet.routing.router;
+    const bool arrived = service->stats.requests.arrived > 0;
+    const bool idle = router->follows_sessions && service->stats.sessions.begun == 0 && arrived;
+    snprintf(text, sizeof text, "service '%s': no request is of a session, so '%s' goes by loads alone",
+             service->config->name, router->policy.name);
+    return service_emit_warning(service, "no-sessions", idle, text);
+}
+
 /* Chunks are to be reused, but the trace names none. */
 static int emit_idle_stores(const struct service *service)
 {
@@ -411,6 +423,7 @@ static int emit_warnings(const struct service *service)
              name);
     if (code == 0) code = service_emit_warning(service, "host-full", service->n_host_full, text);
     if (code == 0) code = emit_idle_caches(service);
+    if (code == 0) code = emit_missing_sessions(service);
     if (code == 0) code = emit_idle_stores(service);
     if (code == 0) code = emit_not_simulated(service);
     if (code == 0) code = service_emit_hints(service);

@@ -1,0 +1,139 @@
+/* A value equal to the default, as in every resolved scenario, does not count as given. */
+#include "sim/world/unread.h"
+
+#include "models/checkpoint.h"
+#include "sim/world/cluster/cluster.h"
+#include "sim/world/scenario.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Defaults of keys whose value is always there. */
+static const sim_ns default_out_of_band_ns = 40 * SIM_NS_PER_S, default_in_band_ns = SIM_NS_PER_S / 10;
+static const double default_gpu_buffer_bytes = 16e9;
+enum { DEFAULT_NODES_PER_SWITCH = 32 };
+
+/* The last word of a path is the key that the warning names. */
+static const char *key_of(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    return dot != NULL ? dot + 1 : path;
+}
+
+static void warn(const struct unread_env *env, const char *why, const char *path, ...) __attribute__((format(printf, 3, 4)));
+
+static void warn(const struct unread_env *env, const char *why, const char *path, ...)
+{
+    char text[DIAG_WHERE_CHARS];
+    va_list args;
+    va_start(args, path);
+    vsnprintf(text, sizeof text, path, args);
+    va_end(args);
+    if (config_is_given(env->config, text))
+        diag_warning(env->diag, config_where(env->config, text), "leave it out", "'%s' has no effect: %s", key_of(text),
+                     why);
+}
+
+/* --- Jobs --- */
+
+static void warn_yielding(const struct unread_env *env)
+{
+    const struct jobs_config *jobs = &env->scenario->jobs;
+    const struct config_list *types = &jobs->all_types;
+    if (jobs->preemptible && env->scenario->services.n == 0)
+        warn(env, "there are no services that jobs could yield to", "jobs.preemptible");
+    if (jobs->preemptible) return;
+    static const char why[] = "jobs yield to services only if 'jobs.preemptible' is true";
+    if (jobs->yield != YIELD_LATEST_START) warn(env, why, "jobs.yield");
+    for (size_t i = 0; i < types->n; i++) {
+        const struct job_type *type = (const struct job_type *)types->items + i;
+        if (type->priority != 0) warn(env, why, "jobs.types.%s.priority", type->name);
+    }
+}
+
+static void warn_estimates(const struct unread_env *env)
+{
+    const struct estimates_config *estimates = &env->scenario->jobs.estimates;
+    if (estimates->law == ESTIMATE_TRACED) return;
+    if (!env->reads_estimates) warn(env, "the scheduler reads no estimates of run times", "jobs.estimates");
+}
+
+static void warn_racks(const struct unread_env *env)
+{
+    bool any = false;
+    for (const struct cluster *type = env->cluster; type != NULL; type = type->next) any |= type->nodes_per_rack > 0;
+    if (!any && env->scenario->jobs.network_penalty.racks_frac > 0)
+        warn(env, "all nodes are in one rack ('cluster.nodes_per_rack')", "jobs.network_penalty.racks");
+}
+
+static void warn_saves(const struct unread_env *env)
+{
+    const struct config_list *types = &env->scenario->jobs.all_types;
+    for (size_t i = 0; i < types->n; i++) {
+        const struct job_type *type = (const struct job_type *)types->items + i;
+        const struct checkpoint_config *saves = &type->checkpoint;
+        if (saves->design == CHECKPOINT_SYNCHRONOUS && !isnan(saves->overlap_s))
+            warn(env, "the model 'synchronous' hides no writes", "jobs.types.%s.checkpoint.overlap", type->name);
+        if (saves->design == CHECKPOINT_DATASTATES) continue;
+        static const char why[] = "only the model 'datastates' copies to the host first";
+        if (!isnan(saves->gpu_copy_bytes_per_s)) warn(env, why, "jobs.types.%s.checkpoint.gpu_copy", type->name);
+        if (fabs(saves->gpu_buffer_bytes - default_gpu_buffer_bytes) > 0)
+            warn(env, why, "jobs.types.%s.checkpoint.gpu_buffer", type->name);
+    }
+}
+
+/* --- Failures --- */
+
+static void warn_switches(const struct unread_env *env)
+{
+    const struct failures_config *failures = &env->scenario->failures;
+    const struct failure_cause_config *causes = failures->causes.items;
+    for (size_t i = 0; i < failures->causes.n; i++)
+        if (causes[i].scope == FAILURE_SWITCH) return;
+    if (failures->nodes_per_switch != DEFAULT_NODES_PER_SWITCH)
+        warn(env, "no cause has the scope 'switch'", "failures.nodes_per_switch");
+}
+
+/* --- Power --- */
+
+static bool gives_clocks(const struct clock_share_config *share)
+{
+    return share->prefill > 0 || share->decode > 0;
+}
+
+static void warn_powerless(const struct unread_env *env)
+{
+    static const char why[] = "the power of the site is not simulated ('cluster.power')";
+    for (size_t i = 0; i < env->scenario->services.n; i++) {
+        const struct service_config *service = scenario_service(env->scenario, i);
+        if (service->priority != SERVICE_HIGH) warn(env, why, "services.%s.priority", service->name);
+        if (gives_clocks(&service->clock_share)) warn(env, why, "services.%s.clock_share", service->name);
+    }
+}
+
+static void warn_commands(const struct unread_env *env)
+{
+    const struct power_commands_config *commands = &env->scenario->cluster.power.commands;
+    if (commands->path == POWER_IN_BAND && commands->out_of_band_ns != default_out_of_band_ns)
+        warn(env, "commands go in band ('path')", "cluster.power.commands.out_of_band");
+    if (commands->path != POWER_IN_BAND && commands->in_band_ns != default_in_band_ns)
+        warn(env, "commands go out of band ('path')", "cluster.power.commands.in_band");
+}
+
+void scenario_warn_unread(const struct unread_env *env)
+{
+    const bool has_jobs = env->scenario->jobs.trace.entry != NULL;
+    if (has_jobs) {
+        warn_yielding(env);
+        warn_estimates(env);
+        warn_racks(env);
+        warn_saves(env);
+    }
+    warn_switches(env);
+    if (env->has_power)
+        warn_commands(env);
+    else
+        warn_powerless(env);
+}

@@ -1,0 +1,25 @@
+/* Settings of jobs, failures and power that nothing reads in a scenario: each that is given gets a warning that it has
+ * no effect, and why. Those of a service are in service/fleet_unread.c, those of offers in market/market_offers.c. */
+#ifndef ORRERY_WORLD_UNREAD_H
+#define ORRERY_WORLD_UNREAD_H
+
+#include "sim/core/config/config.h"
+#include "sim/core/err.h"
+
+#include <stdbool.h>
+
+struct cluster;
+struct scenario;
+
+struct unread_env {
+    const struct scenario *scenario;
+    const struct config *config;   /* that the scenario was bound from; NULL: no value counts as given */
+    const struct cluster *cluster; /* as built: a network may have given it racks */
+    bool has_power;                /* the power of the site is simulated */
+    bool reads_estimates;          /* the scheduler reads estimates of run times */
+    struct diag *diag;
+};
+
+void scenario_warn_unread(const struct unread_env *env);
+
+#endif
