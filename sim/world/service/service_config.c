@@ -271,11 +271,13 @@ const char *service_windows_problem(const struct service_config *config, const s
 {
     const struct kv_config *kv = &pool->kv;
     const struct policy *batcher = pool->batching.entry, *offload = kv->offload.policy.entry;
+    const struct router *router = config->routing.entry;
     if (batcher == NULL || strcmp(batcher->name, "vllm-v1") != 0) return "the batcher is not vllm-v1";
     if (kv->prefix_cache.entry != NULL || kv->chunk_store.tiers.n > 0) return "prompts are cached";
     if (offload != NULL && strcmp(offload->name, "none") != 0 && strcmp(offload->name, "recompute") != 0)
         return "'kv.offload' places the cache";
     if (config->pools.n > 0) return "KV moves between pools";
+    if (router != NULL && router->route_pair != NULL) return "KV moves between replicas";
     if (config->speculation.entry != NULL) return "drafts are verified";
     return config->sampling.sequences > 1 ? "requests have several sequences" : NULL;
 }
