@@ -22,7 +22,8 @@ static const char *key_of(const char *path)
     return dot != NULL ? dot + 1 : path;
 }
 
-static void warn(const struct unread_env *env, const char *why, const char *path, ...) __attribute__((format(printf, 3, 4)));
+static void warn(const struct unread_env *env, const char *why, const char *path, ...)
+    __attribute__((format(printf, 3, 4)));
 
 static void warn(const struct unread_env *env, const char *why, const char *path, ...)
 {

@@ -418,8 +418,7 @@ static int warn_of_requests(const struct job_stats *stats)
     char text[DIAG_TEXT_CHARS];
     if (stats->n_in_vain == 0 || stats->sink->warning == NULL) return 0;
     snprintf(text, sizeof text,
-             "%" PRId64
-             " job%s of a number of nodes, models of GPUs, or a share of one (the first: job %" PRId64
+             "%" PRId64 " job%s of a number of nodes, models of GPUs, or a share of one (the first: job %" PRId64
              "), at which this placement does not look; one such as \"best-fit\" does",
              stats->n_in_vain, stats->n_in_vain == 1 ? " speaks" : "s speak", stats->first_in_vain);
     const struct warning_row row = {.t_s = (double)NAN, .code = "unread-requests", .text = text,

@@ -90,10 +90,12 @@ static void warn_unlisted(const struct market *market, const char *gpu, double u
 {
     const char *list = market->config->prices;
     if (list == NULL || gpu == NULL || isnan(usd_per_h)) return;
-    diag_warning(market->env.site->diag, config_where(market->env.site->config, "market.prices"),
-                 "set 'price' of an offer, or choose a list that has it: orrery list prices",
-                 "price list '%s' has no price of %s on demand: it costs $%.10g/h, as the scenario's cluster or the GPU's "
-                 "file says", list, gpu, usd_per_h);
+    diag_warning(
+        market->env.site->diag, config_where(market->env.site->config, "market.prices"),
+        "set 'price' of an offer, or choose a list that has it: orrery list prices",
+        "price list '%s' has no price of %s on demand: it costs $%.10g/h, as the scenario's cluster or the GPU's "
+        "file says",
+        list, gpu, usd_per_h);
 }
 
 static int find_price(const struct market *market, const struct price_list *prices, const struct offer_config *offer,

@@ -243,6 +243,19 @@ static int warn_of_floors(const struct power *power)
     return warn(power, "power-floor", text, n_stuck);
 }
 
+/* A capping policy that leaves domains over their budget for more than a hundredth of the time. */
+static int warn_of_excess(const struct power *power, const struct totals *totals, sim_ns now)
+{
+    char text[256];
+    const double run_s = sim_s_from_ns(now) * power->n_domains;
+    const bool caps = power->capper->setup != NULL || power->capper->decide != NULL;
+    snprintf(text, sizeof text,
+             "'%s' left domains over their budget for %.4g of %.4g s, up to %.4g %% of it: compare policies only where "
+             "they keep it",
+             power->capper->policy.name, totals->over_s, run_s, 100 * totals->used.max);
+    return warn(power, "over-budget", text, caps && totals->over_s > 0.01 * run_s);
+}
+
 /* Energy of the site without its GPUs. */
 static double servers_j(struct power *power, sim_ns now)
 {
@@ -299,6 +312,7 @@ int power_finish(void *self, sim_ns now)
     for (size_t i = 0; code == 0 && i < 1 + power->env.cluster->node_types.n; i++)
         code = warn_of_limits(power, &power->types[i]);
     if (code == 0) code = warn_of_floors(power);
+    if (code == 0) code = warn_of_excess(power, &totals, now);
     for (size_t i = 0; i < sizeof metrics / sizeof *metrics && code == 0; i++)
         code = metric_emit_of(sink, metrics[i].name, metrics[i].entity, metrics[i].value);
     return code;
