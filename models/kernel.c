@@ -11,6 +11,8 @@
 #define LATE PARAM_PLAIN, PARAM_LATE
 #define OPTIONAL_SECONDS PARAM_SECONDS, PARAM_OPTIONAL
 #define OPTIONAL_PLAIN PARAM_PLAIN, PARAM_OPTIONAL
+#define ENGINE_SECONDS PARAM_SECONDS, PARAM_OF_ENGINE
+#define ENGINE_SWITCH PARAM_SWITCH, PARAM_OF_ENGINE
 
 #define GEMM_PARAMS(start)                                                                                             \
     {"start", "launch, ramp and drain of a kernel", SECONDS, start, 1e-7, 1e-4},                                       \
@@ -22,14 +24,22 @@
     {"wave_quantisation", "strength of the quantisation of tiles into waves", PLAIN, 0.3, 0.01, 1.0},                                  \
     {"split_cost", "reduction after split-K, in passes over partial sums", PLAIN, 2.0, 0.1, 100.0}
 
+#define GEMM_NARROWING                                                                                                 \
+    {"quantise_efficiency", "share of the memory bandwidth while activations are narrowed", PLAIN, 0.1, 0.005, 1.2},   \
+    {"quantise_row_time", "an SM's time for each row of activations while they are narrowed", OPTIONAL_SECONDS, 3e-7, 1e-9, 1e-5}
+
 static const struct kernel_param gemm_table[] = {GEMM_PARAMS(4e-6)};
-static const struct kernel_param gemm_fp8_table[] = {
+static const struct kernel_param gemm_fp8_table[] = {GEMM_PARAMS(1.2e-5), GEMM_NARROWING};
+static const struct kernel_param gemm_by_rows_table[] = {
     GEMM_PARAMS(1.2e-5),
-    {"quantise_efficiency", "share of the memory bandwidth while activations are narrowed", PLAIN, 0.1, 0.005, 1.2},
-    {"quantise_row_time", "an SM's time for each row of activations while they are narrowed", OPTIONAL_SECONDS, 3e-7, 1e-9, 1e-5},
+    GEMM_NARROWING,
+    {"tiles_by_rows", "whether the tile follows from the rows, as in vLLM's kernels", ENGINE_SWITCH, 0.0, 0.0, 1.0},
+    {"step_time", "a tile's least time for each step of k, where it follows from the rows", ENGINE_SECONDS, 7e-10, 1e-11, 1e-7},
+    {"one_row_time", "more, for products of one row in this benchmark", ENGINE_SECONDS, 5e-6, 1e-9, 1e-4},
 };
 static const char *const gemm_axes[] = {"m", "n", "k"};
 #define gemm_fp8_axes gemm_axes
+#define gemm_by_rows_axes gemm_axes
 
 static const struct kernel_param prefill_table[] = {
     {"start", "launch, ramp and drain of a kernel", SECONDS, 7e-6, 1e-6, 1e-3},
@@ -146,13 +156,17 @@ static const struct kernel_param decoding_scan_table[] = {SCAN_PARAMS(0.41)};
 static const char *const scan_axes[] = {"queries", "pairs", "keys", "sequences"};
 #define decoding_scan_axes scan_axes
 
-enum kernel_kind { SCAN, DECODING_SCAN, GEMM, GEMM_FP8, PREFILL, DECODE, ELEMENTWISE, MOE, SENT_MOE, COLLECTIVE, EXCHANGE, LOW_EXCHANGE };
+enum kernel_kind {
+    SCAN, DECODING_SCAN, GEMM, GEMM_FP8, GEMM_BY_ROWS, PREFILL, DECODE, ELEMENTWISE, MOE, SENT_MOE, COLLECTIVE, EXCHANGE,
+    LOW_EXCHANGE
+};
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 #define INFO(text, kind, stored) {text, COUNT(kind##_table), COUNT(kind##_axes), kind##_table, kind##_axes, stored}
 
 #define GEMM_INFO(text) INFO(text, gemm, "weights")
 #define GEMM_FP8_INFO(text) INFO(text, gemm_fp8, "weights")
+#define GEMM_BY_ROWS_INFO(text) INFO(text, gemm_by_rows, "weights")
 #define PREFILL_INFO(text) INFO(text, prefill, "kv")
 #define DECODE_INFO(text) INFO(text, decode, "kv")
 #define ELEMENTWISE_INFO(text) INFO(text, elementwise, NULL)
@@ -218,6 +232,7 @@ enum number_format kernel_call_compute(const struct kernel_call *call)
 {
     switch (kinds[call->class]) {
     case GEMM:
+    case GEMM_BY_ROWS:
     case GEMM_FP8: return call->shape.gemm.compute;
     case PREFILL: return call->shape.prefill.compute;
     case DECODE: return call->shape.decode.compute;
@@ -237,6 +252,7 @@ void kernel_call_axes(const struct kernel_call *call, double axes[KERNEL_MAX_AXE
 {
     switch (kinds[call->class]) {
     case GEMM:
+    case GEMM_BY_ROWS:
     case GEMM_FP8: gemm_place(&call->shape.gemm, axes); return;
     case PREFILL: prefill_place(&call->shape.prefill, axes); return;
     case DECODE: decode_place(&call->shape.decode, axes); return;
@@ -263,6 +279,7 @@ struct kernel_formats kernel_call_formats(const struct kernel_call *call)
     struct kernel_formats formats = {FORMAT_FP16, FORMAT_FP16};
     switch (kinds[call->class]) {
     case GEMM:
+    case GEMM_BY_ROWS:
     case GEMM_FP8: formats = (struct kernel_formats){call->shape.gemm.weights, call->shape.gemm.compute}; break;
     case PREFILL: formats = (struct kernel_formats){call->shape.prefill.kv, call->shape.prefill.compute}; break;
     case DECODE: formats = (struct kernel_formats){call->shape.decode.kv, call->shape.decode.compute}; break;
@@ -337,6 +354,7 @@ struct kernel_time kernel_call_time(const union kernel_params *params, const str
 {
     switch (kinds[call->class]) {
     case GEMM:
+    case GEMM_BY_ROWS:
     case GEMM_FP8: return gemm_time(&params->gemm, gpu, &call->shape.gemm);
     case PREFILL: return prefill_time(params, gpu, call);
     case DECODE: return decode_attention_time(&params->decode, gpu, &call->shape.decode);
@@ -469,6 +487,7 @@ static const struct kernel_member scan_members[] = {
 
 #define GEMM_MEMBERS gemm_members
 #define GEMM_FP8_MEMBERS gemm_members
+#define GEMM_BY_ROWS_MEMBERS gemm_members
 #define PREFILL_MEMBERS prefill_members
 #define DECODE_MEMBERS decode_members
 #define ELEMENTWISE_MEMBERS elementwise_members

@@ -21,7 +21,7 @@
  * low latency laid out; contiguous: of tokens that normal dispatch delivered. */
 #define KERNEL_CLASSES(X)                                                                                              \
     X(KERNEL_GEMM, "gemm", GEMM)                                                                                       \
-    X(KERNEL_GEMM_FP8, "gemm_fp8", GEMM_FP8)             /* a scale per tensor, row or column */                       \
+    X(KERNEL_GEMM_FP8, "gemm_fp8", GEMM_BY_ROWS)         /* a scale per tensor, row or column */                       \
     X(KERNEL_GEMM_FP8_BLOCK, "gemm_fp8_block", GEMM_FP8) /* a scale per block of weights */                            \
     X(KERNEL_GEMM_NVFP4, "gemm_nvfp4", GEMM_FP8)         /* activations in 4 bits, too */                              \
     X(KERNEL_GEMM_INT4, "gemm_int4", GEMM)               /* weights of 4 bits, activations of 16 */                    \
@@ -106,9 +106,10 @@ union kernel_params {
 enum kernel_param_unit { PARAM_SECONDS, PARAM_PLAIN, PARAM_SWITCH, PARAM_POWER };
 
 /* How a parameter gets its value. A late one belongs to a part of the model that few rows exercise: it is fitted to
- * these rows after all other parameters, which stay fixed. An optional or late one is 0 if no fit has found it; the
- * model then omits its part. */
-enum kernel_param_stage { PARAM_FITTED, PARAM_OPTIONAL, PARAM_LATE };
+ * these rows after all other parameters, which stay fixed. One of an engine belongs to kernels that not all
+ * engines have, and stands last in its class: sets named by a library have it, sets that serve all engines do not. All
+ * but fitted ones are 0 if no fit has found them; the model then omits their part. */
+enum kernel_param_stage { PARAM_FITTED, PARAM_OPTIONAL, PARAM_OF_ENGINE, PARAM_LATE };
 
 /* One parameter of a class, in the order of its struct. */
 struct kernel_param {

@@ -8,6 +8,7 @@
 #include <gsl/gsl_sort.h>
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
+#include <string.h>
 
 enum { MAX_ROWS = 5000 };
 
@@ -23,6 +24,14 @@ struct fit_model fit_model_of(enum kernel_class class)
     const struct kernel_class_info *info = kernel_class_info(class);
     return (struct fit_model){.class = class, .name = info->name, .params = info->params, .n_params = info->n_params,
                               .seconds = class_seconds};
+}
+
+struct fit_model fit_model_in(enum kernel_class class, const char *set)
+{
+    struct fit_model model = fit_model_of(class);
+    const bool serves_all = set != NULL && (strcmp(set, "isolated") == 0 || strcmp(set, "in-model") == 0);
+    while (serves_all && model.params[model.n_params - 1].stage == PARAM_OF_ENGINE) model.n_params--;
+    return model;
 }
 
 union kernel_params fit_model_initial(const struct fit_model *model)
@@ -193,6 +202,13 @@ static double first_choice(const struct kernel_param *param)
     return param->unit == PARAM_SWITCH ? 0.0 : param->low;
 }
 
+/* Sets the tried parameters to their first values. */
+static void first_choices(const struct fit_model *model, union kernel_params *params)
+{
+    for (size_t i = 0; i < model->n_params; i++)
+        if (search_tries(&model->params[i])) params->values[i] = first_choice(&model->params[i]);
+}
+
 /* Sets the tried parameters to the next combination of their values. After the last one it returns to the first and is
  * false. */
 static bool next_choice(const struct fit_model *model, union kernel_params *params)
@@ -216,8 +232,7 @@ static size_t choose_starts(const struct search *search, const union kernel_para
 {
     union kernel_params choice = search->fixed;
     size_t n = 0;
-    for (size_t i = 0; search->tries && i < search->model->n_params; i++)
-        if (search_tries(&search->model->params[i])) choice.values[i] = first_choice(&search->model->params[i]);
+    if (search->tries) first_choices(search->model, &choice);
     do {
         gsl_qrng_init(sequence);
         for (int i = 0; i < STARTS; i++) {
@@ -328,11 +343,22 @@ static void choose_rows(struct search *search, const struct profile_row *rows, s
     if (search->n_rows > MAX_ROWS) search->n_rows = MAX_ROWS;
 }
 
+static bool has_influence_beside(const struct search *search, const union kernel_params *params, size_t param)
+{
+    for (size_t i = 0; i < search->n_rows; i++)
+        if (depends_on(search->model, params, search->rows[i], param)) return true;
+    return false;
+}
+
+/* Whether a parameter changes a time, beside the initial values of the others and some of the tried ones. */
 static bool has_influence(const struct search *search, size_t param)
 {
-    const union kernel_params initial = fit_model_initial(search->model);
-    for (size_t i = 0; i < search->n_rows; i++)
-        if (depends_on(search->model, &initial, search->rows[i], param)) return true;
+    union kernel_params initial = fit_model_initial(search->model);
+    if (has_influence_beside(search, &initial, param)) return true;
+    first_choices(search->model, &initial);
+    do {
+        if (has_influence_beside(search, &initial, param)) return true;
+    } while (next_choice(search->model, &initial));
     return false;
 }
 
@@ -378,6 +404,20 @@ static void choose_params(struct search *search, bool late)
     while (search->n_free > 1 && search->n_free > search->n_rows / 2) give_up_one(search);
 }
 
+/* Free parameters that change no time beside the tried values that were chosen get their default. */
+static void give_up_idle(const struct search *search, union kernel_params *params)
+{
+    union kernel_params initial = fit_model_initial(search->model);
+    if (!search->tries) return;
+    for (size_t i = 0; i < search->model->n_params; i++)
+        if (search_tries(&search->model->params[i])) initial.values[i] = params->values[i];
+    for (size_t i = 0; i < search->n_free; i++) {
+        const size_t at = search->free_params[i];
+        if (has_influence_beside(search, &initial, at)) continue;
+        params->values[at] = kernel_param_default(&search->model->params[at]);
+    }
+}
+
 /* Fits the free parameters, with *params as one starting point. */
 static int run_search(struct search *search, union kernel_params *params, struct diag *diag)
 {
@@ -391,6 +431,7 @@ static int run_search(struct search *search, union kernel_params *params, struct
     if (!isfinite(cost))
         return diag_error(diag, SIM_E_DATA, NULL, NULL, "no parameters of '%s' give its rows a finite time", name);
     *params = best;
+    give_up_idle(search, params);
     return 0;
 }
 
@@ -443,6 +484,7 @@ bool fit_is_at_bound(const struct kernel_param *param, double value)
 {
     const double margin = 2e-3; /* of the logarithmic distance between the bounds */
     if (search_tries(param) || !(param->low < param->high)) return false;
+    if (param->stage == PARAM_OF_ENGINE && value == 0.0) return false;
     const double place = log(value / param->low) / log(param->high / param->low);
     return place <= margin || place >= 1.0 - margin;
 }

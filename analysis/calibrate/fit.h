@@ -27,6 +27,10 @@ struct fit_model {
 /* The class's own law. */
 struct fit_model fit_model_of(enum kernel_class class);
 
+/* The same for a set (NULL: of no name): without the parameters of an engine in "isolated" and "in-model", which serve
+ * all engines. */
+struct fit_model fit_model_in(enum kernel_class class, const char *set);
+
 /* The initial values of a model's parameters. */
 union kernel_params fit_model_initial(const struct fit_model *model);
 
@@ -40,7 +44,7 @@ int fit_model_to(const struct fit_model *model, const struct profile_row *rows, 
 
 /* Whether a fitted value lies at a bound of its parameter, within a five-hundredth of the logarithmic distance between
  * the bounds: then the bound, not the rows, determines it. False for switches, powers and parameters with equal bounds,
- * which are not fitted. */
+ * which are not fitted, and for an engine's parameter that its law lacks. */
 bool fit_is_at_bound(const struct kernel_param *param, double value);
 
 /* The bounding box of the shapes of a class's rows, and their formats; `fitted` is false without rows. */

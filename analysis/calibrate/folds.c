@@ -297,7 +297,7 @@ int folds_run(enum kernel_class class, const struct profile *profile, enum fold_
 {
     *report = (struct fold_report){.class = class};
     struct folding folding = {.arena = arena, .diag = diag, .report = report};
-    const struct fit_model model = fit_model_of(class);
+    const struct fit_model model = fit_model_in(class, profile->set);
     int status = copy_rows(&folding, profile);
     if (status == 0) status = assign_folds(&folding, profile, by);
     if (status == 0) status = fit_all(&folding, &model);

@@ -168,6 +168,7 @@ static void write_params(struct json_writer *json, const struct kernel_class_inf
     json_write_open(json, "parameters", '{');
     for (size_t i = 0; i < info->n_params; i++) {
         const bool is_time = info->params[i].unit == PARAM_SECONDS;
+        if (info->params[i].stage == PARAM_OF_ENGINE && params->values[i] == 0.0) continue;
         calibration_write_value(json, info->params[i].name, params->values[i], PARAM_DIGITS,
                                 is_time ? UNIT_TIME : UNIT_NONE);
     }

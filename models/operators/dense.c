@@ -57,12 +57,77 @@ static double best_split_s(const struct gemm_params *params, const double comput
     return best_s;
 }
 
+/* --- Tiles by rows --- */
+
+/* Rows and columns of a tile, and the SMs that share it. */
+struct gemm_tile {
+    double a, b, sms;
+};
+
+static struct gemm_tile tile_of_sm100(const struct gemm_shape *shape)
+{
+    if (shape->m <= 16.0) return (struct gemm_tile){32.0, 128.0, 2.0};
+    if (shape->m == 64.0 && shape->k < 4096.0) return (struct gemm_tile){64.0, 64.0, 1.0};
+    if (shape->m <= 64.0) return (struct gemm_tile){64.0, 128.0, 2.0};
+    if (shape->m <= 256.0) return (struct gemm_tile){128.0, 128.0, 2.0};
+    return (struct gemm_tile){256.0, 128.0, 2.0};
+}
+
+static struct gemm_tile tile_of_sm90(const struct gemm_shape *shape)
+{
+    if (shape->m <= 16.0 || (shape->m <= 64.0 && shape->n <= 1280.0)) return (struct gemm_tile){16.0, 64.0, 1.0};
+    if (shape->m <= 64.0) return (struct gemm_tile){64.0, 64.0, 1.0};
+    if (shape->m <= 128.0) return (struct gemm_tile){64.0, 128.0, 1.0};
+    if (shape->m >= 8192.0 && shape->k >= 6144.0) return (struct gemm_tile){256.0, 128.0, 1.0};
+    return (struct gemm_tile){128.0, 128.0, 1.0};
+}
+
+static bool has_4_bits(const struct gpu_spec *gpu)
+{
+    return gpu->peak_flop_per_s[FORMAT_NVFP4] > 0.0;
+}
+
+/* Bytes that are read again: of the operand along the shorter side, what the L2 cache does not hold. */
+static double bytes_again(const struct gemm_shape *shape, const struct gpu_spec *gpu, double down, double across,
+                          double group, double waves)
+{
+    const bool is_down = down <= across;
+    const double side = is_down ? shape->m : shape->n;
+    const enum number_format format = is_down ? shape->compute : shape->weights;
+    const double panel_bytes = side * shape->k * number_format_bytes(format);
+    if (panel_bytes <= gpu->l2_bytes) return 0.0;
+    const double shorter = is_down ? down : across, longer = is_down ? across : down;
+    const double passes = shorter * group < (double)gpu->sm_count ? smaller_of(longer, round_up(waves)) : longer;
+    return (passes - 1.0) * (panel_bytes - gpu->l2_bytes);
+}
+
+/* Sets memory_s and compute_s; returns the seconds after the start. */
+static double tile_by_rows_s(const struct gemm_params *params, const struct gpu_spec *gpu,
+                             const struct gemm_shape *shape, struct kernel_time *time)
+{
+    const struct gemm_tile tile = has_4_bits(gpu) ? tile_of_sm100(shape) : tile_of_sm90(shape);
+    const double sms = (double)gpu->sm_count, area = tile.a * tile.b;
+    const double sm_flop_per_s = gpu_peak_flop_per_s(gpu, shape->compute) / sms;
+    const double loss = 1.0 / params->flop_frac + params->tile_loss * (tile.a + tile.b) / area;
+    const double down = round_up(shape->m / tile.a), across = round_up(shape->n / tile.b);
+    const double waves = down * across * tile.sms / sms, whole = round_up(waves);
+    const double wave = params->wave_frac * whole + (1.0 - params->wave_frac) * (waves > 1.0 ? waves : 1.0);
+    const double tile_s = (shape->k + params->prologue_k) * 2.0 * area / tile.sms * loss / sm_flop_per_s;
+    const double moved = time->bytes + bytes_again(shape, gpu, down, across, tile.sms, waves);
+    time->compute_s = larger_of(wave * tile_s, whole * shape->k * params->step_s);
+    time->memory_s = moved / (params->bandwidth_frac * gpu->memory_bytes_per_s);
+    return soft_max(time->compute_s, time->memory_s, params->softness);
+}
+
+/* --- Both --- */
+
 double gemm_narrowing_s(const struct gemm_params *params, const struct gpu_spec *gpu, const struct gemm_shape *shape)
 {
     if (!(params->quantise_frac > 0.0)) return 0.0;
-    const double row_s = gpu->peak_flop_per_s[FORMAT_NVFP4] > 0.0 ? params->quantise_row_s : 0.0;
-    return 3.0 * shape->m * shape->k / (params->quantise_frac * gpu->memory_bytes_per_s) +
-           shape->m / (double)gpu->sm_count * row_s;
+    const double bytes_s = 3.0 * shape->m * shape->k / (params->quantise_frac * gpu->memory_bytes_per_s);
+    const double rows_s = shape->m / (double)gpu->sm_count * params->quantise_row_s;
+    if (params->tiles_by_rows > 0.0) return soft_max_4(bytes_s, rows_s);
+    return bytes_s + (has_4_bits(gpu) ? rows_s : 0.0);
 }
 
 struct kernel_time gemm_time(const struct gemm_params *params, const struct gpu_spec *gpu,
@@ -77,9 +142,15 @@ struct kernel_time gemm_time(const struct gemm_params *params, const struct gpu_
         .flop = 2.0 * m * n * k,
         .bytes = m * k * number_bytes + k * n * number_format_bytes(shape->weights) + m * n * result_bytes,
     };
+    if (m == 1.0) time.overhead_s += params->one_row_s;
+    if (params->tiles_by_rows > 0.0) {
+        time.overhead_s += gemm_narrowing_s(params, gpu, shape);
+        time.seconds = time.overhead_s + tile_by_rows_s(params, gpu, shape, &time);
+        return time;
+    }
     if (params->quantise_frac > 0.0) {
         time.overhead_s += 3.0 * m * k / (params->quantise_frac * gpu->memory_bytes_per_s);
-        if (gpu->peak_flop_per_s[FORMAT_NVFP4] > 0.0) time.overhead_s += m / sms * params->quantise_row_s;
+        if (has_4_bits(gpu)) time.overhead_s += m / sms * params->quantise_row_s;
     }
     time.memory_s = time.bytes / (params->bandwidth_frac * gpu->memory_bytes_per_s);
     double compute_s[SPLITS];

@@ -18,7 +18,31 @@
  *
  * P and W are the peaks of the data sheet, S the number of SMs. Tiles: 64x64, 128x128, 256x128; splits: 1 to 16. In the
  * model the library picks the best kernel. Real libraries do not always: the remaining error lies there (136 to 384
- * rows). */
+ * rows).
+ *
+ * With tiles_by_rows the tile follows from the rows, as in vLLM's CUTLASS kernels in fp8, which never split:
+ *
+ *     t = start_s + Q + [m = 1] one_row_s + soft_max(C, M; softness)
+ *     M = (bytes + (R - 1) max(0, k panel - L2)) / (bandwidth_frac W)
+ *     C = max(wave (k + prologue_k) 2ab/g (1/flop_frac + tile_loss (a + b)/(ab)) / (P/S), ceil(w) k step_s)
+ *     T = ceil(m/a) ceil(n/b) tiles on g SMs each, w = T g/S
+ *     Q = soft_max(3 m k / (quantise_frac W), m quantise_row_s / S; 4)
+ *
+ * `k panel` are the bytes of the operand along the shorter side of the grid of tiles. Tiles are walked along this side.
+ * R passes over it are made: one per wave, or per line of tiles where a line fills all SMs. What the L2 cache does not
+ * hold of it is read again. An SM narrows a row in no less than quantise_row_s.
+ *
+ * Tiles a x b, and SMs that share one (g), of GPUs with units of 4 bits (sm100) and others (sm90):
+ *
+ *     sm100   m <= 16: 32x128 (2); m <= 64: 64x128 (2), but 64x64 (1) if m = 64 and k < 4096;
+ *             m <= 256: 128x128 (2); else 256x128 (2)
+ *     sm90    m <= 16: 16x64 (1); m <= 64: 64x64 (1), but 16x64 (1) if n <= 1280; m <= 128: 64x128 (1);
+ *             m >= 8192 and k >= 6144: 256x128 (1); else 128x128 (1)
+ *
+ * Source: vllm-project/vllm @ 1051220e, csrc/libtorch_stable/quantization/w8a8/cutlass/c3x/
+ * scaled_mm_sm100_fp8_dispatch.cuh and scaled_mm_sm90_fp8_dispatch.cuh; operands swapped as there. Two SMs share a tile
+ * by NVIDIA/cutlass, sm100_make_trivial_tiled_mma: where a cluster has an even number of them and the tile 128 or 256
+ * rows of its first operand. */
 struct gemm_params {
     double start_s;        /* launch, ramp and drain of a kernel */
     double flop_frac;      /* share of the peak that a large tile approaches */
@@ -30,6 +54,9 @@ struct gemm_params {
     double split_cost;     /* reduction after split-K, in passes over 8 byte partial sums */
     double quantise_frac;  /* share of the memory bandwidth while A is narrowed to 8 bits; 0: it comes that narrow */
     double quantise_row_s; /* of each row of A on an SM, while it is narrowed; 0: not fitted */
+    double tiles_by_rows;  /* 1: the tile follows from the rows; 0: the best tile and split */
+    double step_s;         /* least time of a tile for each k, by the latency of its loads; with tiles_by_rows */
+    double one_row_s;      /* more, for a product of one row: of a benchmark, see engine_preset_adapt() */
 };
 
 struct gemm_shape {

@@ -201,6 +201,46 @@ TEST(four_bits_on_b200)
     check_isolated(&isolated[3]);
 }
 
+/* Errors of a sample of the products in fp8 that a named set has, in folds by shape. */
+static bool measure_named(const char *gpu, const char *file, const char *set, struct fold_report *report)
+{
+    SCOPED(profile_fixture) fixture = {0};
+    if (!CHECK(profile_fixture_init(&fixture, gpu) == 0)) return false;
+    char name[128];
+    snprintf(name, sizeof name, "gpu_profiles/aiconfigurator/%s__gemm_perf.csv.gz", file);
+    const char *path = test_shared(name);
+    if (path == NULL || !CHECK_EQ_INT(profile_fixture_read(&fixture, path), 0)) return false;
+    fixture.files[0].set = set;
+    if (profile_fixture_join(&fixture) != 0) return false;
+    thin(&fixture.joined, 6);
+    return run_folds(&fixture, KERNEL_GEMM_FP8, report);
+}
+
+/* vLLM chooses the tile of a product in fp8 by its rows. A law that does, too, predicts shapes better that no fit has
+ * seen than the best tile does: on two GPUs, and for SGLang, whose kernels come from the same library. TensorRT-LLM's
+ * come from another one, and its fit takes the best tile. */
+TEST_OPTIMISED(tiles_by_rows_are_those_of_the_engine)
+{
+    static const struct {
+        const char *gpu, *file;
+        bool by_rows;
+    } tables[] = {{"b200-sxm", "b200_sxm__vllm0.24.0", true},
+                  {"h100-sxm", "h100_sxm__vllm0.24.0", true},
+                  {"h100-sxm", "h100_sxm__sglang0.5.14", true},
+                  {"b200-sxm", "b200_sxm__trtllm1.3.0rc20", false}};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        struct fold_report named, plain;
+        if (!measure_named(tables[i].gpu, tables[i].file, "named", &named)) continue;
+        CHECK(named.params.gemm.tiles_by_rows == tables[i].by_rows);
+        if (!tables[i].by_rows || !measure_named(tables[i].gpu, tables[i].file, "isolated", &plain)) continue;
+        CHECK(plain.params.gemm.tiles_by_rows == 0.0);
+        CHECK(named.held_out.cuts[CUT_ALL].median < plain.held_out.cuts[CUT_ALL].median);
+        CHECK(named.held_out.cuts[CUT_ALL].p90 < 0.8 * plain.held_out.cuts[CUT_ALL].p90);
+        CHECK(named.held_out.cuts[CUT_ALL].median <= 0.07);
+        CHECK(named.held_out.cuts[CUT_ALL].p90 <= 0.20);
+    }
+}
+
 /* Products of few rows and small weights, which stay in the cache, by m, n, k. */
 static bool is_small(const struct profile_row *row, enum kernel_class class)
 {

@@ -28,6 +28,8 @@ static void synthesise(struct synthetic *s, enum kernel_class class, const union
         *row = (struct profile_row){.call.class = class, .gpu = &s->fixture.gpu, .tokens = m, .group = i % 2};
         if (class == KERNEL_GEMM)
             row->call.shape.gemm = (struct gemm_shape){m, n, k, FORMAT_FP16, FORMAT_FP16};
+        else if (class == KERNEL_GEMM_FP8)
+            row->call.shape.gemm = (struct gemm_shape){m, n, k, FORMAT_FP8, FORMAT_FP8};
         else
             row->call.shape.elementwise = (struct elementwise_shape){m, n, 2.0};
         row->measured_s = kernel_call_time(truth, row->gpu, &row->call).seconds;
@@ -79,6 +81,58 @@ TEST(parameters_are_found_again)
     CHECK_EQ_INT(fit(&s, NULL, &params), 0);
     check_found(&s, &params, 0.01);
     profile_fixture_fini(&s.fixture);
+}
+
+static const union kernel_params by_rows_truth = {.gemm = {.start_s = 5e-6,
+                                                           .flop_frac = 0.9,
+                                                           .bandwidth_frac = 0.8,
+                                                           .softness = 3.0,
+                                                           .prologue_k = 200.0,
+                                                           .tile_loss = 10.0,
+                                                           .wave_frac = 0.6,
+                                                           .split_cost = 2.0,
+                                                           .quantise_frac = 0.3,
+                                                           .quantise_row_s = 8e-7,
+                                                           .tiles_by_rows = 1.0,
+                                                           .step_s = 8e-10,
+                                                           .one_row_s = 1e-5}};
+
+/* Which of the two laws made the rows is found, and the other's parameters are left at their default. */
+TEST(the_choice_of_tiles_is_found)
+{
+    struct synthetic s;
+    union kernel_params params;
+    MUST(profile_fixture_init(&s.fixture, "h100-sxm") == 0);
+    synthesise(&s, KERNEL_GEMM_FP8, &by_rows_truth);
+    CHECK_EQ_INT(fit(&s, NULL, &params), 0);
+    check_found(&s, &params, 0.02);
+    CHECK(params.gemm.split_cost == by_rows_truth.gemm.split_cost);
+    union kernel_params best = by_rows_truth;
+    best.gemm.tiles_by_rows = 0.0;
+    synthesise(&s, KERNEL_GEMM_FP8, &best);
+    CHECK_EQ_INT(fit(&s, NULL, &params), 0);
+    CHECK(params.gemm.tiles_by_rows == 0.0);
+    CHECK(params.gemm.step_s == 0.0);
+    for (size_t i = 0; i < ROWS; i++) CHECK_NEAR(fit_row_error(&s.rows[i], &params), 0.0, 0.02);
+    profile_fixture_fini(&s.fixture);
+}
+
+/* Sets that serve all engines have no parameters of one engine. */
+TEST(parameters_of_an_engine_need_a_set_of_its_own)
+{
+    const size_t all = kernel_class_info(KERNEL_GEMM_FP8)->n_params;
+    CHECK_EQ_INT(fit_model_in(KERNEL_GEMM_FP8, "vllm-0.24").n_params, all);
+    CHECK_EQ_INT(fit_model_in(KERNEL_GEMM_FP8, NULL).n_params, all);
+    for (int i = 0; i < 2; i++) {
+        const struct fit_model model = fit_model_in(KERNEL_GEMM_FP8, i == 0 ? "isolated" : "in-model");
+        CHECK_EQ_INT(model.n_params, kernel_class_info(KERNEL_GEMM_NVFP4)->n_params);
+        CHECK(fit_model_initial(&model).gemm.tiles_by_rows == 0.0);
+        CHECK(fit_model_initial(&model).gemm.one_row_s == 0.0);
+    }
+    for (int c = 0; c < KERNEL_CLASS_COUNT; c++)
+        if (c != KERNEL_GEMM_FP8)
+            CHECK_EQ_INT(fit_model_in((enum kernel_class)c, "isolated").n_params,
+                         kernel_class_info((enum kernel_class)c)->n_params);
 }
 
 /* One row in twenty takes three times as long. */

@@ -294,3 +294,21 @@ TEST(graphs_can_be_switched_off)
     CHECK_NEAR(small_batch_s("{'cost': {'kind': 'operators', 'engine': 'vllm-0.12', 'cuda_graphs': false}}"),
                launch_s + host_s, 1e-12);
 }
+
+/* The extra time of one row belongs to a benchmark: no engine's iteration has it, whether it narrows apart or not. */
+TEST(iterations_lack_the_extra_time_of_one_row)
+{
+    for (int fused = 0; fused < 2; fused++) {
+        const struct engine_preset preset = {.fused_narrowing = fused != 0};
+        struct kernel_set kernels;
+        kernel_set_init(&kernels);
+        struct gemm_params *law = &kernels.params[KERNEL_GEMM_FP8].gemm;
+        law->one_row_s = 14e-6;
+        law->tiles_by_rows = 1.0;
+        law->step_s = 7e-10;
+        engine_preset_adapt(&preset, &kernels);
+        CHECK(law->one_row_s == 0.0);
+        CHECK(law->tiles_by_rows == 1.0 && law->step_s == 7e-10);
+        CHECK_EQ_INT(law->quantise_frac > 0.0, fused == 0);
+    }
+}

@@ -142,3 +142,116 @@ TEST(narrowing_activations_takes_its_time)
     CHECK_NEAR(after.seconds - before.seconds, 3.0 * 4096.0 * 8192.0 / (0.1 * 2e12), 1e-12);
     CHECK_NEAR(before.bytes, 4096.0 * 8192.0 * 2.0 + 4096.0 * 4096.0 * 2.0, 1.0); /* C is 16 bits wide */
 }
+
+/* --- Tiles by rows --- */
+
+static const struct gpu_spec sm90 = {.peak_flop_per_s = {[FORMAT_FP16] = 1000e12, [FORMAT_FP8] = 2000e12},
+                                     .memory_bytes_per_s = 3e12,
+                                     .l2_bytes = 50e6,
+                                     .sm_count = 100};
+static const struct gpu_spec sm100 = {
+    .peak_flop_per_s = {[FORMAT_FP16] = 1000e12, [FORMAT_FP8] = 2000e12, [FORMAT_NVFP4] = 4000e12},
+    .memory_bytes_per_s = 3e12,
+    .l2_bytes = 50e6,
+    .sm_count = 100};
+
+/* Computing at the peak in whole waves, and nothing else. */
+static const struct gemm_params by_rows = {.flop_frac = 1.0,
+                                           .bandwidth_frac = 1.0,
+                                           .softness = 20.0,
+                                           .wave_frac = 1.0,
+                                           .tiles_by_rows = 1.0};
+
+static struct gemm_shape fp8_shape(double m, double n, double k)
+{
+    return (struct gemm_shape){m, n, k, FORMAT_FP8, FORMAT_FP8};
+}
+
+/* On both sides of each border computing takes the waves of the tile that vLLM has there, on the SMs that share it. */
+TEST(tiles_follow_from_the_rows)
+{
+    static const struct {
+        const struct gpu_spec *gpu;
+        double m, n, k, a, b, sms;
+    } tiles[] = {
+        {&sm100, 1, 4096, 8192, 32, 128, 2},      {&sm100, 16, 4096, 8192, 32, 128, 2},
+        {&sm100, 17, 4096, 2048, 64, 128, 2},     {&sm100, 63, 4096, 2048, 64, 128, 2},
+        {&sm100, 64, 4096, 4095, 64, 64, 1},      {&sm100, 64, 4096, 4096, 64, 128, 2},
+        {&sm100, 65, 4096, 2048, 128, 128, 2},    {&sm100, 256, 4096, 2048, 128, 128, 2},
+        {&sm100, 257, 4096, 2048, 256, 128, 2},   {&sm100, 8192, 4096, 8192, 256, 128, 2},
+        {&sm90, 1, 1280, 8192, 16, 64, 1},        {&sm90, 16, 1281, 8192, 16, 64, 1},
+        {&sm90, 17, 1280, 8192, 16, 64, 1},       {&sm90, 17, 1281, 8192, 64, 64, 1},
+        {&sm90, 64, 8192, 8192, 64, 64, 1},       {&sm90, 65, 8192, 8192, 64, 128, 1},
+        {&sm90, 128, 8192, 8192, 64, 128, 1},     {&sm90, 129, 8192, 8192, 128, 128, 1},
+        {&sm90, 8191, 8192, 6144, 128, 128, 1},   {&sm90, 8192, 8192, 6143, 128, 128, 1},
+        {&sm90, 8192, 8192, 6144, 256, 128, 1},
+    };
+    for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++) {
+        const struct gemm_shape shape = fp8_shape(tiles[i].m, tiles[i].n, tiles[i].k);
+        const struct kernel_time time = gemm_time(&by_rows, tiles[i].gpu, &shape);
+        const double n_tiles = ceil(shape.m / tiles[i].a) * ceil(shape.n / tiles[i].b);
+        const double waves = ceil(n_tiles * tiles[i].sms / 100.0);
+        const double tile_s = 2.0 * tiles[i].a * tiles[i].b * shape.k / (tiles[i].sms * 2000e12 / 100.0);
+        CHECK_NEAR(time.compute_s / (waves * tile_s), 1.0, 1e-12);
+        CHECK(time.seconds >= time.compute_s);
+    }
+}
+
+/* Loads of a tile take their time at each step of k, however small the tile; the best tile knows of no such time. */
+TEST(a_tile_takes_its_steps)
+{
+    struct gemm_params law = by_rows;
+    const struct gemm_shape small = fp8_shape(8, 256, 16384), large = fp8_shape(8192, 8192, 4096);
+    const double large_s = gemm_time(&law, &sm90, &large).compute_s;
+    law.step_s = 1e-9;
+    CHECK_NEAR(gemm_time(&law, &sm90, &small).compute_s, 16384.0 * 1e-9, 1e-15);
+    CHECK(gemm_time(&law, &sm90, &large).compute_s == large_s);
+    law.tiles_by_rows = 0.0;
+    const double best_s = gemm_time(&law, &sm90, &small).seconds;
+    law.step_s = 0.0;
+    CHECK(gemm_time(&law, &sm90, &small).seconds == best_s);
+}
+
+/* What the cache does not hold of the operand along the shorter side is read again by each wave that walks along it:
+ * here 32 x 64 tiles on 100 SMs, 21 waves. Where a line fills the SMs, by each line. */
+TEST(operands_beyond_the_cache_are_read_again)
+{
+    const double k = 16384.0;
+    const struct gemm_shape square = fp8_shape(8192, 8192, 4096), deep = fp8_shape(4096, 8192, k);
+    CHECK(gemm_time(&by_rows, &sm90, &square).memory_s * 3e12 == gemm_time(&by_rows, &sm90, &square).bytes);
+    const struct kernel_time time = gemm_time(&by_rows, &sm90, &deep);
+    CHECK_NEAR(time.memory_s * 3e12, time.bytes + 20.0 * (4096.0 * k - 50e6), 1.0);
+    const struct gemm_shape wide = fp8_shape(32768, 65536, 8192);
+    const struct kernel_time lines = gemm_time(&by_rows, &sm90, &wide);
+    CHECK_NEAR(lines.memory_s * 3e12, lines.bytes + 511.0 * (32768.0 * 8192.0 - 50e6), 10.0);
+}
+
+/* One row takes its extra time, two do not; with the best tile, too. */
+TEST(one_row_may_take_longer)
+{
+    for (int by = 0; by < 2; by++) {
+        struct gemm_params law = by_rows;
+        const struct gemm_shape one = fp8_shape(1, 4096, 4096), two = fp8_shape(2, 4096, 4096);
+        law.tiles_by_rows = by;
+        law.split_cost = 2.0;
+        const double one_s = gemm_time(&law, &sm100, &one).seconds, two_s = gemm_time(&law, &sm100, &two).seconds;
+        law.one_row_s = 14e-6;
+        CHECK_NEAR(gemm_time(&law, &sm100, &one).seconds, one_s + 14e-6, 1e-15);
+        CHECK(gemm_time(&law, &sm100, &two).seconds == two_s);
+    }
+}
+
+/* Beside tiles by rows, a row is narrowed in no less than its time, and not in the sum of both. */
+TEST(rows_are_narrowed_in_no_less_than_their_time)
+{
+    struct gemm_params law = by_rows;
+    law.quantise_frac = 0.1;
+    law.quantise_row_s = 1e-6;
+    const struct gemm_shape narrow = fp8_shape(8192, 256, 128), wide = fp8_shape(8192, 256, 65536);
+    CHECK_NEAR(gemm_narrowing_s(&law, &sm90, &narrow) / (8192.0 / 100.0 * 1e-6), 1.0, 1e-3);
+    CHECK_NEAR(gemm_narrowing_s(&law, &sm90, &wide) / (3.0 * 8192.0 * 65536.0 / (0.1 * 3e12)), 1.0, 1e-3);
+    CHECK(gemm_narrowing_s(&law, &sm90, &wide) >= 3.0 * 8192.0 * 65536.0 / (0.1 * 3e12));
+    law.tiles_by_rows = 0.0;
+    CHECK_NEAR(gemm_narrowing_s(&law, &sm100, &narrow), 3.0 * 8192.0 * 128.0 / (0.1 * 3e12) + 8192.0 / 100.0 * 1e-6,
+               1e-15);
+}
