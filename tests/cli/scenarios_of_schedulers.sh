@@ -76,9 +76,14 @@ done
 jct() { of light-jobs "$1" 3; }
 slowdown() { of light-jobs "$1" 1; }
 alone='lucid least_speed=1 most_ratio=0'
-says "At the load of 0.6 sharing gains $(sooner "$(jct '0.6 lucid')" "$(jct "0.6 $alone")") %. At 0.9 jobs end \
-$(sooner "$(jct '0.9 lucid')" "$(jct "0.9 $alone")") % sooner under \`lucid\` than without sharing, at 1.2 \
-$(sooner "$(jct '1.2 lucid')" "$(jct "1.2 $alone")") % sooner"
+equal "$(sooner "$(jct '0.6 lucid')" "$(jct "0.6 $alone")")" 0 'gain of sharing at 0.6, in %'
+says "At the load of 0.6 sharing gains nothing. At 0.9 jobs end $(sooner "$(jct '0.9 lucid')" "$(jct "0.9 $alone")") % \
+sooner under \`lucid\` than without sharing, at 1.2 $(sooner "$(jct '1.2 lucid')" "$(jct "1.2 $alone")") % sooner"
+eager='lucid eager=true' quiet='lucid eager=true quiet_jobs=1'
+says "At 1.2 jobs end $(sooner "$(jct "1.2 $eager")" "$(jct '1.2 lucid')") % sooner by that, and at 0.6 \
+$(longer "$(jct "0.6 $eager")" "$(jct "0.6 $alone")") % later than without sharing"
+says "(\`quiet_jobs\`), it is $(sooner "$(jct "1.2 $quiet")" "$(jct '1.2 lucid')") % and \
+$(longer "$(jct "0.6 $quiet")" "$(jct "0.6 $alone")") %."
 says "the mean slowdown at 1.2 is $(calc "$(slowdown '1.2 lucid')" %.2f), under \`tiresias\` \
 $(calc "$(slowdown '1.2 tiresias')" %.2f)"
 says "its jobs end $(longer "$(jct '1.2 tiresias')" "$(jct '1.2 lucid')") % later"
