@@ -69,8 +69,7 @@ static void count_submit(struct lucid *lucid, const struct cluster_view *view, c
 static bool is_quiet(struct lucid *lucid, const struct cluster_view *view)
 {
     if (!(lucid->params.quiet_jobs > 0)) return false;
-    while (lucid->recent < lucid->n_submits &&
-           view->now_ns - lucid->submits_ns[lucid->recent] >= PERIODS * period_ns)
+    while (lucid->recent < lucid->n_submits && view->now_ns - lucid->submits_ns[lucid->recent] >= PERIODS * period_ns)
         lucid->recent++;
     const size_t n = lucid->n_submits - lucid->recent;
     if (lucid->recent > n) {
