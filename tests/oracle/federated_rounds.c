@@ -53,8 +53,8 @@ TEST(rounds_take_the_time_of_the_last_client_that_counts)
     }
 }
 
-/* One GPU for n clients of 1 s: inputs come at 1 to n s. An eager aggregator folds as they come, and ends at the latest
- * of k + fold (n - k + 1); a lazy one at n + fold n. With `enough` only the first ones are folded. */
+/* One GPU for n clients of 1 s: inputs come at 1 to n s. An eager aggregator folds as they come, and ends at the
+ * latest of k + fold (n - k + 1); a lazy one at n + fold n. With `enough` only the first ones are folded. */
 TEST(eager_folds_hide_behind_arrivals)
 {
     static const struct {

@@ -12,8 +12,8 @@
  *
  * a lazy one at a(n) + fold n. With `enough` the one aggregator of a round folds so many of its clients, the first to
  * end; the others end for nothing. Clients hold GPUs, aggregators none. All jobs are submitted at time 0, and come
- * after one another (sim/world/jobs/job_graph.h). An eager fold is two jobs: an `arrival` without duration, which waits
- * for k of the inputs, and the fold, which comes after it and after the fold before.
+ * after one another (sim/world/jobs/job_graph.h). An eager fold is two jobs: an `arrival` without duration, which
+ * waits for k of the inputs, and the fold, which comes after it and after the fold before.
  *
  * Source: Qi et al., LIFL, MLSys 2024 (the tree; lazy and eager). Leaves out: start-up of aggregators, clients that
  * drop out. */

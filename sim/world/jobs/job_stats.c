@@ -116,8 +116,8 @@ void active_jobs_move(struct jobs *jobs, sim_ns now)
     active->last_ns = now;
 }
 
-/* Speed of a job on its share of the GPUs, were it as many GPUs as it requests: on a site of several node types, of which
- * the scheduler makes use, the mean over all their GPUs (Gavel, OSDI 2020, section 4.1); else 1. */
+/* Speed of a job on its share of the GPUs, were it as many GPUs as it requests: on a site of several node types, of
+ * which the scheduler makes use, the mean over all their GPUs (Gavel, OSDI 2020, section 4.1); else 1. */
 static double share_speed(const struct job *job)
 {
     const struct jobs *jobs = job->jobs;
@@ -130,9 +130,9 @@ static double share_speed(const struct job *job)
 }
 
 /* rho of finish-time fairness (Mahajan et al., Themis, NSDI 2020, section 3): the time the job took over its time on
- * its share of the GPUs it may use. The share is these GPUs, of all node types alike, over the jobs in the system, mean
- * over its stay. The speed is in proportion to the share, at most that on the requested GPUs. At the end of the job; NAN
- * if it took no time, or can run on none of them. */
+ * its share of the GPUs it may use. The share is these GPUs, of all node types alike, over the jobs in the system,
+ * mean over its stay. The speed is in proportion to the share, at most that on the requested GPUs. At the end of the
+ * job; NAN if it took no time, or can run on none of them. */
 static double fairness_rho(const struct job *job, sim_ns now)
 {
     const struct jobs *jobs = job->jobs;

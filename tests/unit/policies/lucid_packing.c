@@ -70,8 +70,8 @@ TEST(eager_jobs_join_before_they_take_free_gpus)
     }
 }
 
-/* n jobs every `gap_s`, on one GPU: with more than `quiet_jobs` in 10 min the latest shares, else it waits. The jobs of
- * the last 50 min count, that of 50 min ago no longer, the job that is submitted now does. */
+/* n jobs every `gap_s`, on one GPU: with more than `quiet_jobs` in 10 min the latest shares, else it waits. The jobs
+ * of the last 50 min count, that of 50 min ago no longer, the job that is submitted now does. */
 TEST(jobs_share_only_while_many_are_submitted)
 {
     static const struct {
@@ -89,7 +89,7 @@ TEST(jobs_share_only_while_many_are_submitted)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct job_record records[12];
         for (int j = 0; j < cases[i].n; j++) {
-            /* The first a holds the GPU to the end. Those between end at once beside nothing: they wait. */
+            /* The first a holds the GPU to the end; those between wait. */
             records[j] = jobrun_record(j, j * cases[i].gap_s, j == 0 ? 1e5 : 10, 1);
             records[j].type = j == cases[i].n - 1 ? "b" : "a"; /* two jobs of a cannot share */
         }

@@ -66,8 +66,8 @@ TEST(finish_time_fairness_is_that_of_the_mean_share)
     check(&run, "job.finish_time_fairness.max", 18 / (10 * 26 / 18.0));
 }
 
-/* A V100 and a slower K80: the share of a job is one of both, and its speed there the mean of both. Under a scheduler that
- * uses the V100 alone it is a share of that. */
+/* A V100 and a slower K80: the share of a job is one of both, and its speed there the mean of both. Under a scheduler
+ * that uses the V100 alone it is a share of that. */
 TEST(finish_time_fairness_is_that_of_a_share_of_every_type)
 {
     static const struct {
