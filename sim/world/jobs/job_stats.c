@@ -117,7 +117,7 @@ void active_jobs_move(struct jobs *jobs, sim_ns now)
 }
 
 /* Speed of a job on its share of the GPUs, were it as many GPUs as it requests: on a site of several node types, of
- * which the scheduler makes use, the mean over all their GPUs (Gavel, OSDI 2020, section 4.1); else 1. */
+ * which the scheduler makes use, the mean over all their GPUs (as in Gavel, OSDI 2020); else 1. */
 static double share_speed(const struct job *job)
 {
     const struct jobs *jobs = job->jobs;
