@@ -5,26 +5,45 @@
  *
  * and a hop more before the next round.
  *
- * An aggregator waits for all its inputs and then folds them one by one ("lazy" of LIFL). With `enough` the one
- * aggregator of a round starts when so many of its clients have ended; the others end for nothing. Clients hold GPUs,
- * aggregators none. All jobs are submitted at time 0, and come after one another (sim/world/jobs/job_graph.h).
+ * A lazy aggregator waits for all its inputs and then folds them one by one. An eager one folds each as it comes. With
+ * a(k) the time at which k of n inputs have come, it ends at the latest of
  *
- * Source: Qi et al., LIFL, MLSys 2024 (the tree). Leaves out: folding each input as it comes, start-up of aggregators,
- * clients that drop out. */
+ *     a(k) + fold (n - k + 1)   for k from 1 to n,
+ *
+ * a lazy one at a(n) + fold n. With `enough` the one aggregator of a round folds so many of its clients, the first to
+ * end; the others end for nothing. Clients hold GPUs, aggregators none. All jobs are submitted at time 0, and come
+ * after one another (sim/world/jobs/job_graph.h). An eager fold is two jobs: an `arrival` without duration, which
+ * waits for k of the inputs, and the fold, which comes after it and after the fold before.
+ *
+ * Source: Qi et al., LIFL, MLSys 2024 (the tree; lazy and eager). Leaves out: start-up of aggregators, clients that
+ * drop out. */
 #include "traces/generate/run_time.h"
 #include "traces/registry.h"
 #include "traces/stream.h"
 #include "traces/transform.h"
 
 #include "sim/core/mem.h"
+#include "sim/core/vec.h"
 
 #include <stdio.h>
+
+enum folding { FOLDING_LAZY, FOLDING_EAGER };
+
+/* Each of n eager folds waits for n inputs: n^2 links. */
+enum { MOST_EAGER = 4096 };
 
 struct rounds_params {
     struct trace_transform transform;
     int64_t rounds, clients, enough, gpus, fan_in;
     struct run_params run;
     sim_ns fold_ns, hop_ns;
+    int folding;
+};
+
+/* Ids of the jobs whose ends are the inputs of a level. */
+struct ids {
+    int64_t *ids;
+    size_t n, capacity;
 };
 
 struct rounds {
@@ -32,21 +51,28 @@ struct rounds {
     const struct rounds_params *params;
     struct arena arena;
     struct rng rng;
-    int64_t n, round;          /* jobs so far; rounds that are complete */
-    int64_t n_clients;         /* of the present round, so far */
-    int64_t inputs, n_inputs;  /* of the present level of aggregators: the first one's id */
-    int64_t n_folded;          /* of these, so far */
+    int64_t n, round;            /* jobs so far; rounds that are complete */
+    int64_t n_clients;           /* of the present round, so far */
+    struct ids inputs, outputs;  /* of the present level of aggregators; so far */
+    int64_t n_folded;            /* of the inputs, so far */
+    struct job_need *arrivals;   /* inputs of the present eager aggregator */
+    int64_t n_steps;             /* its jobs so far; 0: it has not begun */
     const struct job_need *root; /* of the latest complete round; NULL: there is none */
 };
 
-static struct job_need *make_needs(struct rounds *rounds, int64_t first, int64_t n, sim_ns delay_ns)
+static struct job_need *make_needs(struct rounds *rounds, const int64_t *ids, int64_t n, sim_ns delay_ns)
 {
     struct job_need *needs = arena_alloc(&rounds->arena, (size_t)n * sizeof *needs);
-    for (int64_t i = 0; needs != NULL && i < n; i++) needs[i] = (struct job_need){.job = first + i, .delay_ns = delay_ns};
+    for (int64_t i = 0; needs != NULL && i < n; i++) needs[i] = (struct job_need){.job = ids[i], .delay_ns = delay_ns};
     return needs;
 }
 
-static void give_client(struct rounds *rounds, struct job_record *job)
+static int add_id(struct ids *ids, int64_t id)
+{
+    return vec_push(&ids->ids, &ids->n, &ids->capacity, id);
+}
+
+static int give_client(struct rounds *rounds, struct job_record *job)
 {
     const struct rounds_params *params = rounds->params;
     job->type = "client";
@@ -54,35 +80,74 @@ static void give_client(struct rounds *rounds, struct job_record *job)
     job->duration_ns = job->estimate_ns = sim_ns_from_s(run_draw_s(&rounds->rng, &params->run));
     job->needs = rounds->root;
     job->n_needs = rounds->root != NULL;
-    if (++rounds->n_clients < params->clients) return;
-    rounds->inputs = rounds->n - params->clients;
-    rounds->n_inputs = params->clients;
-    rounds->n_folded = 0;
+    rounds->n_clients++;
+    return add_id(&rounds->inputs, job->id);
 }
 
-static int give_aggregator(struct rounds *rounds, struct job_record *job)
+/* Inputs of the next aggregator. */
+static int64_t fan_in(const struct rounds *rounds)
 {
-    const struct rounds_params *params = rounds->params;
-    const int64_t left = rounds->n_inputs - rounds->n_folded;
-    const int64_t n = params->fan_in > 0 && params->fan_in < left ? params->fan_in : left;
-    const int64_t n_folds = params->enough > 0 ? params->enough : n;
-    job->type = "aggregator";
-    job->needs = make_needs(rounds, rounds->inputs + rounds->n_folded, n, params->hop_ns);
-    job->n_needs = (int32_t)n;
-    job->n_enough = (int32_t)params->enough;
-    job->duration_ns = job->estimate_ns = params->fold_ns * n_folds;
-    if (job->needs == NULL) return SIM_E_NOMEM;
+    const int64_t left = (int64_t)rounds->inputs.n - rounds->n_folded, most = rounds->params->fan_in;
+    return most > 0 && most < left ? most : left;
+}
+
+/* The aggregator of the next n inputs ends with this job. */
+static int end_aggregator(struct rounds *rounds, int64_t n, int64_t job)
+{
+    const bool is_root = n == (int64_t)rounds->inputs.n;
+    int code = add_id(&rounds->outputs, job);
     rounds->n_folded += n;
-    if (rounds->n_folded < rounds->n_inputs) return 0;
-    const bool is_root = n == rounds->n_inputs;
-    rounds->inputs += rounds->n_inputs;
-    rounds->n_inputs = rounds->n - rounds->inputs;
+    if (code < 0 || rounds->n_folded < (int64_t)rounds->inputs.n) return code;
+    const struct ids folded = rounds->inputs;
+    rounds->inputs = rounds->outputs;
+    rounds->outputs = folded;
+    rounds->outputs.n = 0;
     rounds->n_folded = 0;
     if (!is_root) return 0;
-    rounds->root = make_needs(rounds, job->id, 1, params->hop_ns);
+    rounds->inputs.n = 0;
+    rounds->root = make_needs(rounds, &job, 1, rounds->params->hop_ns);
     rounds->n_clients = 0;
     rounds->round++;
     return rounds->root != NULL ? 0 : SIM_E_NOMEM;
+}
+
+static int give_lazy(struct rounds *rounds, struct job_record *job)
+{
+    const struct rounds_params *params = rounds->params;
+    const int64_t n = fan_in(rounds);
+    job->type = "aggregator";
+    job->needs = make_needs(rounds, rounds->inputs.ids + rounds->n_folded, n, params->hop_ns);
+    job->n_needs = (int32_t)n;
+    job->n_enough = (int32_t)params->enough;
+    job->duration_ns = job->estimate_ns = params->fold_ns * (params->enough > 0 ? params->enough : n);
+    return job->needs != NULL ? end_aggregator(rounds, n, job->id) : SIM_E_NOMEM;
+}
+
+/* An arrival, or the fold after it. */
+static int give_eager(struct rounds *rounds, struct job_record *job)
+{
+    const struct rounds_params *params = rounds->params;
+    const int64_t n = fan_in(rounds), n_folds = params->enough > 0 ? params->enough : n;
+    if (rounds->n_steps == 0)
+        rounds->arrivals = make_needs(rounds, rounds->inputs.ids + rounds->n_folded, n, params->hop_ns);
+    if (rounds->arrivals == NULL) return SIM_E_NOMEM;
+    const int64_t step = rounds->n_steps++;
+    if (step % 2 == 0) {
+        job->type = "arrival";
+        job->needs = rounds->arrivals;
+        job->n_needs = (int32_t)n;
+        job->n_enough = (int32_t)(step / 2 + 1);
+        return 0;
+    }
+    const int64_t before[] = {job->id - 1, job->id - 2};
+    job->type = "aggregator";
+    job->n_needs = step > 1 ? 2 : 1;
+    job->needs = make_needs(rounds, before, job->n_needs, 0);
+    job->duration_ns = job->estimate_ns = params->fold_ns;
+    if (job->needs == NULL) return SIM_E_NOMEM;
+    if (rounds->n_steps < 2 * n_folds) return 0;
+    rounds->n_steps = 0;
+    return end_aggregator(rounds, n, job->id);
 }
 
 static int rounds_next(struct stream *stream, union trace_record *record, struct diag *diag)
@@ -92,9 +157,10 @@ static int rounds_next(struct stream *stream, union trace_record *record, struct
     if (rounds->round == rounds->params->rounds) return 0;
     record->job = (struct job_record){.id = rounds->n++, .gpu_milli = 1000, .group = "", .user = ""};
     if (rounds->n_clients < rounds->params->clients)
-        give_client(rounds, &record->job);
+        code = give_client(rounds, &record->job);
     else
-        code = give_aggregator(rounds, &record->job);
+        code = rounds->params->folding == FOLDING_EAGER ? give_eager(rounds, &record->job)
+                                                        : give_lazy(rounds, &record->job);
     return code == 0 ? 1 : diag_nomem(diag);
 }
 
@@ -115,6 +181,8 @@ static void rounds_close(struct stream *stream)
 {
     struct rounds *rounds = (struct rounds *)stream;
     arena_fini(&rounds->arena);
+    mem_free(rounds->inputs.ids);
+    mem_free(rounds->outputs.ids);
     mem_free(rounds);
 }
 
@@ -133,6 +201,10 @@ static int check(const struct rounds_params *params, const char *where, struct d
     if (params->enough > 0 && params->fan_in > 0 && params->fan_in < params->clients)
         return diag_error(diag, SIM_E_CONFIG, where, "leave out 'fan_in' or 'enough'",
                           "only a single aggregator starts before all clients have ended");
+    const int64_t most = params->fan_in > 0 && params->fan_in < params->clients ? params->fan_in : params->clients;
+    if (params->folding == FOLDING_EAGER && most > MOST_EAGER)
+        return diag_error(diag, SIM_E_CONFIG, where, "take a lower 'fan_in', or lazy aggregators",
+                          "an eager aggregator has at most %d inputs, not %lld", MOST_EAGER, (long long)most);
     return run_check(&params->run, "clients", where, diag);
 }
 
@@ -155,6 +227,8 @@ static int open_jobs(const void *params, const struct source_options *options, s
     return code != 0 ? code : stream_to_jobs(stream, source, diag);
 }
 
+static const char *const folding_names[] = {[FOLDING_LAZY] = "lazy", [FOLDING_EAGER] = "eager", NULL};
+
 #define ROW_OF struct rounds_params
 static const struct config_field params[] = {
     TRACE_TIME_PARAMS,
@@ -165,6 +239,8 @@ static const struct config_field params[] = {
     ROW_INT("enough", enough, DEFAULT("0"), WITHIN(0, 1e6), "clients for which a round waits; 0: all"),
     ROW_INT("fan_in", fan_in, DEFAULT("0"), WITHIN(0, 1e6), "most inputs of an aggregator; 0: one for all clients"),
     ROW_TIME("fold", fold_ns, DEFAULT("0s"), WITHIN(0, 1e3), "time to fold one input"),
+    ROW_CHOICE("folding", folding, DEFAULT("lazy"), folding_names,
+               "when inputs are folded: once all have come, or each as it comes"),
     ROW_TIME("hop", hop_ns, DEFAULT("0s"), WITHIN(0, 1e6), "time that a message takes, up and down the tree"),
     {0}};
 #undef ROW_OF

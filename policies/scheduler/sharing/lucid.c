@@ -7,27 +7,44 @@
  * other. Of several it joins the one beside which both keep most. Lucid scores jobs by their utilisation in classes
  * and checks their memory; here the measured speeds of pairs tell both.
  *
- * The profiler's short runs, and switching sharing off by predicted load, are left out: jobs share only when no
- * GPUs are free for them. Sharing needs the placement "counted". The cluster's own nodes only.
+ * By default jobs share only when no GPUs are free for them. With `eager` they join others before they take free
+ * GPUs, and with `quiet_jobs` sharing is switched off while little work is expected, both as in the released code
+ * (S-Lab-System-Group/Lucid at 9b9ba894, simulation/policy/lucid.py). That switches it off while at most 2 jobs are
+ * expected to be submitted in 10 min, on average over the next 50 min. Then the first job that does not fit stops all
+ * behind it. It expects what a fitted model of the time of day and past submissions says; here that is as many jobs
+ * with GPUs as in the last 50 min.
+ *
+ * The profiler's short runs are left out. Sharing needs the placement "counted". The cluster's own nodes only.
  *
  * A job that does not fit looks at all running jobs. So the time of a round grows by 2.7 to 4.8 when the jobs double,
  * up to 8,000 on 1,024 GPUs; then none joins any more. */
 #include "policies/declared.h"
 #include "policies/scheduler/predictor.h"
 #include "policies/scheduler/sharing/partners.h"
+#include "sim/core/mem.h"
+#include "sim/core/vec.h"
 #include "sim/world/policy/scheduler.h"
 
 #include <math.h>
+#include <string.h>
 
 struct lucid_params {
-    double least_speed, most_ratio;
+    double least_speed, most_ratio, quiet_jobs;
+    bool eager;
 };
+
+/* Submissions are counted over so many periods, those for which `quiet_jobs` is a number of jobs. */
+enum { PERIODS = 5 };
+static const sim_ns period_ns = 600 * SIM_NS_PER_S;
 
 struct lucid {
     struct lucid_params params;
     struct pending pending;
     struct predictor predictor;
     struct partners partners;
+    sim_ns *submits_ns; /* [n_submits] of jobs with GPUs, rising; those before `recent` are too long ago */
+    size_t n_submits, submits_capacity, recent;
+    bool is_quiet, is_stopped; /* sharing is off; then a job did not fit in this decision */
     int code;
 };
 
@@ -39,6 +56,28 @@ static void enter(struct lucid *lucid, const struct job_view *view)
                                   .rank = {.first = sim_ns_from_s(gpu_s), .second = view->sequence}};
     const int code = pending_add(&lucid->pending, &job->ranked);
     if (code < 0) lucid->code = code;
+}
+
+static void count_submit(struct lucid *lucid, const struct cluster_view *view, const struct job_view *job)
+{
+    if (!(lucid->params.quiet_jobs > 0) || job->gpus == 0) return;
+    if (vec_push(&lucid->submits_ns, &lucid->n_submits, &lucid->submits_capacity, view->now_ns) != 0)
+        lucid->code = SIM_E_NOMEM;
+}
+
+/* Whether at most `quiet_jobs` were submitted per period of late. Forgets older submissions. */
+static bool is_quiet(struct lucid *lucid, const struct cluster_view *view)
+{
+    if (!(lucid->params.quiet_jobs > 0)) return false;
+    while (lucid->recent < lucid->n_submits && view->now_ns - lucid->submits_ns[lucid->recent] >= PERIODS * period_ns)
+        lucid->recent++;
+    const size_t n = lucid->n_submits - lucid->recent;
+    if (lucid->recent > n) {
+        memmove(lucid->submits_ns, lucid->submits_ns + lucid->recent, n * sizeof *lucid->submits_ns);
+        lucid->n_submits = n;
+        lucid->recent = 0;
+    }
+    return (double)n <= lucid->params.quiet_jobs * PERIODS;
 }
 
 static void run(struct lucid *lucid, struct partner_job *job)
@@ -55,6 +94,7 @@ static void lucid_notify(void *state, const struct cluster_view *view, const str
         lucid->pending.round++;
         partners_stop(&lucid->partners, job);
     }
+    if (note->event == JOB_EVENT_SUBMIT) count_submit(lucid, view, note->job);
     if (note->event == JOB_EVENT_SUBMIT || note->event == JOB_EVENT_PREEMPT) enter(lucid, note->job);
     if (note->event == JOB_EVENT_START) run(lucid, job);
     const int code = note->event == JOB_EVENT_FINISH ? predictor_learn(&lucid->predictor, view, note->job) : 0;
@@ -90,20 +130,37 @@ static struct partner_job *find_partner(const struct lucid *lucid, const struct 
     return best;
 }
 
+static bool start_alone(const struct cluster_view *view, const struct job_view *waiting, struct job_plan *plan)
+{
+    return waiting->gpus <= view->free_gpus && job_plan_start(plan, waiting, "least predicted GPU time that fits");
+}
+
+static bool join(const struct lucid *lucid, const struct cluster_view *view, struct partner_job *job,
+                 struct job_plan *plan)
+{
+    const bool may_share = view->n_nodes == 0 && job->ranked.job->gpus > 0;
+    struct partner_job *partner = may_share ? find_partner(lucid, view, job) : NULL;
+    return partner != NULL && partners_join(plan, job, partner, "both jobs keep their speed");
+}
+
 static bool start_or_join(void *scheduler, const struct cluster_view *view, struct partner_job *job,
                           struct job_plan *plan)
 {
-    const struct lucid *lucid = scheduler;
+    struct lucid *lucid = scheduler;
     const struct job_view *waiting = job->ranked.job;
-    if (waiting->gpus <= view->free_gpus && job_plan_start(plan, waiting, "least predicted GPU time that fits"))
-        return true;
-    struct partner_job *partner = view->n_nodes > 0 || waiting->gpus == 0 ? NULL : find_partner(lucid, view, job);
-    return partner != NULL && partners_join(plan, job, partner, "both jobs keep their speed");
+    if (lucid->is_quiet) {
+        lucid->is_stopped = lucid->is_stopped || !start_alone(view, waiting, plan);
+        return !lucid->is_stopped;
+    }
+    if (lucid->params.eager && join(lucid, view, job, plan)) return true;
+    return start_alone(view, waiting, plan) || (!lucid->params.eager && join(lucid, view, job, plan));
 }
 
 static int lucid_decide(void *state, const struct cluster_view *view, struct job_plan *plan)
 {
     struct lucid *lucid = state;
+    lucid->is_quiet = is_quiet(lucid, view);
+    lucid->is_stopped = false;
     partners_serve(&lucid->pending, start_or_join, lucid, view, plan, &lucid->code);
     return lucid->code;
 }
@@ -121,6 +178,7 @@ static void lucid_fini(void *state)
     pending_fini(&lucid->pending);
     predictor_fini(&lucid->predictor);
     partners_fini(&lucid->partners);
+    mem_free(lucid->submits_ns);
 }
 
 #define ROW_OF struct lucid_params
@@ -129,6 +187,9 @@ static const struct config_field lucid_fields[] = {
              "least part of its speed alone that each of two jobs keeps when they share GPUs"),
     ROW_REAL("most_ratio", most_ratio, DEFAULT("2"), WITHIN(0, 1e6),
              "most predicted GPU time of a job over that of the running job that it joins"),
+    ROW_BOOL("eager", eager, DEFAULT("false"), "jobs join others before they take free GPUs, as in the released code"),
+    ROW_REAL("quiet_jobs", quiet_jobs, DEFAULT("0"), WITHIN(0, 1e6),
+             "no jobs share while at most so many are submitted per 10 min, over the last 50 min; 0: they always may"),
     {0}};
 #undef ROW_OF
 

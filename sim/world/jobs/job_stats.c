@@ -116,9 +116,23 @@ void active_jobs_move(struct jobs *jobs, sim_ns now)
     active->last_ns = now;
 }
 
+/* Speed of a job on its share of the GPUs, were it as many GPUs as it requests: on a site of several node types, of
+ * which the scheduler makes use, the mean over all their GPUs (as in Gavel, OSDI 2020); else 1. */
+static double share_speed(const struct job *job)
+{
+    const struct jobs *jobs = job->jobs;
+    if (!jobs->scheduler->uses_node_types || jobs->view.next_type == NULL || reach_gpus(jobs) == 0) return 1;
+    double sum = 0;
+    const struct cluster *cluster = jobs->cluster;
+    for (const struct cluster_view *view = &jobs->view; view != NULL; view = view->next_type, cluster = cluster->next)
+        sum += (double)cluster->total_gpus * job_view_speed_on(view, &job->view, job->view.gpus);
+    return sum / (double)reach_gpus(jobs);
+}
+
 /* rho of finish-time fairness (Mahajan et al., Themis, NSDI 2020, section 3): the time the job took over its time on
- * its share of the GPUs it may use. The share is these GPUs over the jobs in the system, mean over its stay. The speed
- * is in proportion to the share, at most that on the requested GPUs. At the end of the job; NAN if it took no time. */
+ * its share of the GPUs it may use. The share is these GPUs, of all node types alike, over the jobs in the system,
+ * mean over its stay. The speed is in proportion to the share, at most that on the requested GPUs. At the end of the
+ * job; NAN if it took no time, or can run on none of them. */
 static double fairness_rho(const struct job *job, sim_ns now)
 {
     const struct jobs *jobs = job->jobs;
@@ -127,8 +141,8 @@ static double fairness_rho(const struct job *job, sim_ns now)
     const double beside = (double)(jobs->active.job_ns - job->active_before_ns) / jct_ns;
     const int64_t gpus = reach_gpus(jobs);
     const double asked = job->view.gpus * job_gpu_milli(job) / 1000.0;
-    const double slower = gpus > 0 ? asked * beside / (double)gpus : 1;
-    return jct_ns / (run_ns * fmax(1, slower));
+    const double slower = gpus > 0 ? asked * beside / (double)gpus : 1, speed = share_speed(job);
+    return speed > 0 ? jct_ns * speed / (run_ns * fmax(1, slower)) : (double)NAN;
 }
 
 /* --- All jobs --- */

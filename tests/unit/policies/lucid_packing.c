@@ -49,3 +49,74 @@ TEST(later_jobs_join_where_the_first_cannot)
     CHECK(run.jobs[3].start_s > 100);
     jobrun_fini(&run);
 }
+
+/* Two GPUs, and jobs of b that keep 0.8 of their speed beside an a: by default the second job takes the free GPU. With
+ * `eager` it joins the first. */
+TEST(eager_jobs_join_before_they_take_free_gpus)
+{
+    for (int eager = 0; eager <= 1; eager++) {
+        struct job_record records[2] = {jobrun_record(0, 0, 60, 1), jobrun_record(1, 0, 80, 1)};
+        records[0].type = "a";
+        records[1].type = "b";
+        const struct jobrun_spec spec = {.records = records, .n = 2, .cluster = {.nodes = 1, .gpus_per_node = 2},
+                                         .scheduler = "lucid", .types = {2, types},
+                                         .scheduler_params = eager ? "{\"least_speed\": 0.5, \"eager\": true}"
+                                                                   : "{\"least_speed\": 0.5}"};
+        struct jobrun run;
+        jobrun_init(&run, &spec, 0);
+        CHECK_NEAR(run.jobs[0].jct_s, eager ? 100 : 60, 1e-6);
+        CHECK_NEAR(run.jobs[1].jct_s, eager ? 100 : 80, 1e-6);
+        jobrun_fini(&run);
+    }
+}
+
+/* n jobs every `gap_s`, on one GPU: with more than `quiet_jobs` in 10 min the latest shares, else it waits. The jobs
+ * of the last 50 min count, that of 50 min ago no longer, the job that is submitted now does. */
+TEST(jobs_share_only_while_many_are_submitted)
+{
+    static const struct {
+        double gap_s;
+        int n;
+        const char *params;
+        bool shares;
+    } cases[] = {
+        {100, 10, "{\"least_speed\": 0.5, \"most_ratio\": 1e6, \"quiet_jobs\": 2}", false},   /* 10 of 10 */
+        {100, 11, "{\"least_speed\": 0.5, \"most_ratio\": 1e6, \"quiet_jobs\": 2}", true},    /* 11 of 10 */
+        {300, 11, "{\"least_speed\": 0.5, \"most_ratio\": 1e6, \"quiet_jobs\": 2}", false},   /* 10: the first is out */
+        {299, 11, "{\"least_speed\": 0.5, \"most_ratio\": 1e6, \"quiet_jobs\": 2}", true},    /* 11, all in 2,990 s */
+        {300, 11, "{\"least_speed\": 0.5, \"most_ratio\": 1e6, \"quiet_jobs\": 0}", true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct job_record records[12];
+        for (int j = 0; j < cases[i].n; j++) {
+            /* The first a holds the GPU to the end; those between wait. */
+            records[j] = jobrun_record(j, j * cases[i].gap_s, j == 0 ? 1e5 : 10, 1);
+            records[j].type = j == cases[i].n - 1 ? "b" : "a"; /* two jobs of a cannot share */
+        }
+        const struct jobrun_spec spec = {.records = records, .n = (size_t)cases[i].n,
+                                         .cluster = {.nodes = 1, .gpus_per_node = 1}, .scheduler = "lucid",
+                                         .types = {2, types}, .scheduler_params = cases[i].params};
+        struct jobrun run;
+        jobrun_init(&run, &spec, 0);
+        const struct jobrun_job *last = &run.jobs[cases[i].n - 1];
+        CHECK_NEAR(last->start_s, cases[i].shares ? last->submit_s : 1e5, cases[i].shares ? 1e-6 : 200);
+        jobrun_fini(&run);
+    }
+}
+
+/* While sharing is off, the first job that does not fit stops the narrower one behind it. */
+TEST(quiet_times_keep_the_order)
+{
+    for (int quiet = 0; quiet <= 1; quiet++) {
+        struct job_record records[3] = {jobrun_record(0, 0, 100, 1), jobrun_record(1, 1, 20, 2),
+                                        jobrun_record(2, 1, 90, 1)};
+        for (int j = 0; j < 3; j++) records[j].type = "a";
+        const struct jobrun_spec spec = {.records = records, .n = 3, .cluster = {.nodes = 1, .gpus_per_node = 2},
+                                         .scheduler = "lucid", .types = {2, types},
+                                         .scheduler_params = quiet ? "{\"quiet_jobs\": 1}" : "{}"};
+        struct jobrun run;
+        jobrun_init(&run, &spec, 0);
+        CHECK_NEAR(run.jobs[2].start_s, quiet ? 120 : 1, 1e-6);
+        jobrun_fini(&run);
+    }
+}

@@ -66,6 +66,40 @@ TEST(finish_time_fairness_is_that_of_the_mean_share)
     check(&run, "job.finish_time_fairness.max", 18 / (10 * 26 / 18.0));
 }
 
+/* A V100 and a slower K80: the share of a job is one of both, and its speed there the mean of both. Under a scheduler
+ * that uses the V100 alone it is a share of that. */
+TEST(finish_time_fairness_is_that_of_a_share_of_every_type)
+{
+    static const struct {
+        const char *scheduler, *speed;
+        double share_speed;
+    } cases[] = {{"gavel", "0.5", 0.75}, {"gavel-fifo-perf", "0.25", 0.625}, {"gavel", "1", 1}, {"fifo", "0.5", 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int n = 1; n <= 4; n *= 2) {
+            const struct bed_rows *rows = bed_run(
+                BED(.check = true),
+                "{'cluster': {'nodes': 1, 'gpus_per_node': 1, 'gpu': 'v100-16-sxm', 'node_types': {'k80': {'nodes': 1,"
+                " 'gpus_per_node': 1, 'gpu': 'k80'}}}, 'jobs': {'scheduler': '%s', 'placement': 'counted', 'types': {"
+                "'a': {'speeds': {'k80': %s}}}, 'trace': {'format': 'generate-job-types', 'count': %d, 'types': {'a': {"
+                "'arrival': {'process': 'fixed', 'rate': '1000000/s'}, 'run_time': {'law': 'fixed', 'mean': '1h'}}}}}}",
+                cases[i].scheduler, cases[i].speed, n);
+            CHECK_EQ_INT(rows->code, 0);
+            CHECK_EQ_INT(rows->n_jobs, n);
+            /* Jobs in the system, mean over the stay of each: n until the first one ends, and fewer then. */
+            double mean = 0;
+            const double gpus = strcmp(cases[i].scheduler, "fifo") == 0 ? 1 : 2;
+            for (int j = 0; j < n; j++) {
+                const struct job_row *job = &rows->jobs[j];
+                double jobs_s = 0;
+                for (int k = 0; k < n; k++)
+                    jobs_s += fmax(0,
+                                   fmin(job->end_s, rows->jobs[k].end_s) - fmax(job->submit_s, rows->jobs[k].submit_s));
+                mean += job->jct_s * cases[i].share_speed / (3600 * fmax(1, jobs_s / job->jct_s / gpus)) / n;
+            }
+            CHECK_NEAR(bed_metric(rows, "job.finish_time_fairness.mean"), mean, 1e-9);
+        }
+}
+
 /* Slowdowns 1 and 1.8. */
 TEST(jain_index_is_that_of_the_slowdowns)
 {
