@@ -15,26 +15,20 @@ static const sim_ns default_out_of_band_ns = 40 * SIM_NS_PER_S, default_in_band_
 static const double default_gpu_buffer_bytes = 16e9;
 enum { DEFAULT_NODES_PER_SWITCH = 32 };
 
-/* The last word of a path is the key that the warning names. */
-static const char *key_of(const char *path)
-{
-    const char *dot = strrchr(path, '.');
-    return dot != NULL ? dot + 1 : path;
-}
+/* Warns of the setting at a path, if it is given. `else_do` follows "leave it out". */
+static void warn(const struct unread_env *env, const char *why, const char *else_do, const char *path, ...)
+    __attribute__((format(printf, 4, 5)));
 
-static void warn(const struct unread_env *env, const char *why, const char *path, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static void warn(const struct unread_env *env, const char *why, const char *path, ...)
+static void warn(const struct unread_env *env, const char *why, const char *else_do, const char *path, ...)
 {
-    char text[DIAG_WHERE_CHARS];
+    char text[DIAG_WHERE_CHARS], hint[DIAG_WHERE_CHARS];
     va_list args;
     va_start(args, path);
     vsnprintf(text, sizeof text, path, args);
     va_end(args);
+    snprintf(hint, sizeof hint, "leave it out%s%s", else_do[0] != '\0' ? ", or " : "", else_do);
     if (config_is_given(env->config, text))
-        diag_warning(env->diag, config_where(env->config, text), "leave it out", "'%s' has no effect: %s", key_of(text),
-                     why);
+        diag_warning(env->diag, config_where(env->config, text), hint, "'%s' has no effect: %s", text, why);
 }
 
 /* --- Jobs --- */
@@ -44,13 +38,13 @@ static void warn_yielding(const struct unread_env *env)
     const struct jobs_config *jobs = &env->scenario->jobs;
     const struct config_list *types = &jobs->all_types;
     if (jobs->preemptible && env->scenario->services.n == 0)
-        warn(env, "there are no services that jobs could yield to", "jobs.preemptible");
+        warn(env, "there are no services that jobs could yield to", "", "jobs.preemptible");
     if (jobs->preemptible) return;
     static const char why[] = "jobs yield to services only if 'jobs.preemptible' is true";
-    if (jobs->yield != YIELD_LATEST_START) warn(env, why, "jobs.yield");
+    if (jobs->yield != YIELD_LATEST_START) warn(env, why, "", "jobs.yield");
     for (size_t i = 0; i < types->n; i++) {
         const struct job_type *type = (const struct job_type *)types->items + i;
-        if (type->priority != 0) warn(env, why, "jobs.types.%s.priority", type->name);
+        if (type->priority != 0) warn(env, why, "", "jobs.types.%s.priority", type->name);
     }
 }
 
@@ -58,15 +52,17 @@ static void warn_estimates(const struct unread_env *env)
 {
     const struct estimates_config *estimates = &env->scenario->jobs.estimates;
     if (estimates->law == ESTIMATE_TRACED) return;
-    if (!env->reads_estimates) warn(env, "the scheduler reads no estimates of run times", "jobs.estimates");
+    if (!env->reads_estimates)
+        warn(env, "the scheduler reads no estimates of run times", "choose one that does, such as \"easy\"",
+             "jobs.estimates");
 }
 
 static void warn_racks(const struct unread_env *env)
 {
-    bool any = false;
-    for (const struct cluster *type = env->cluster; type != NULL; type = type->next) any |= type->nodes_per_rack > 0;
-    if (!any && env->scenario->jobs.network_penalty.racks_frac > 0)
-        warn(env, "all nodes are in one rack ('cluster.nodes_per_rack')", "jobs.network_penalty.racks");
+    const int32_t per_rack = env->cluster->nodes_per_rack;
+    const bool is_one = per_rack == 0 || per_rack >= env->cluster->n_nodes;
+    if (is_one && env->scenario->jobs.network_penalty.racks_frac > 0)
+        warn(env, "all nodes are in one rack", "set 'cluster.nodes_per_rack'", "jobs.network_penalty.racks");
 }
 
 static void warn_saves(const struct unread_env *env)
@@ -75,13 +71,14 @@ static void warn_saves(const struct unread_env *env)
     for (size_t i = 0; i < types->n; i++) {
         const struct job_type *type = (const struct job_type *)types->items + i;
         const struct checkpoint_config *saves = &type->checkpoint;
+        static const char other[] = "choose another 'model'";
         if (saves->design == CHECKPOINT_SYNCHRONOUS && !isnan(saves->overlap_s))
-            warn(env, "the model 'synchronous' hides no writes", "jobs.types.%s.checkpoint.overlap", type->name);
+            warn(env, "the model 'synchronous' hides no writes", other, "jobs.types.%s.checkpoint.overlap", type->name);
         if (saves->design == CHECKPOINT_DATASTATES) continue;
         static const char why[] = "only the model 'datastates' copies to the host first";
-        if (!isnan(saves->gpu_copy_bytes_per_s)) warn(env, why, "jobs.types.%s.checkpoint.gpu_copy", type->name);
+        if (!isnan(saves->gpu_copy_bytes_per_s)) warn(env, why, other, "jobs.types.%s.checkpoint.gpu_copy", type->name);
         if (fabs(saves->gpu_buffer_bytes - default_gpu_buffer_bytes) > 0)
-            warn(env, why, "jobs.types.%s.checkpoint.gpu_buffer", type->name);
+            warn(env, why, other, "jobs.types.%s.checkpoint.gpu_buffer", type->name);
     }
 }
 
@@ -94,7 +91,7 @@ static void warn_switches(const struct unread_env *env)
     for (size_t i = 0; i < failures->causes.n; i++)
         if (causes[i].scope == FAILURE_SWITCH) return;
     if (failures->nodes_per_switch != DEFAULT_NODES_PER_SWITCH)
-        warn(env, "no cause has the scope 'switch'", "failures.nodes_per_switch");
+        warn(env, "no cause has the scope 'switch'", "", "failures.nodes_per_switch");
 }
 
 /* --- Power --- */
@@ -109,8 +106,8 @@ static void warn_powerless(const struct unread_env *env)
     static const char why[] = "the power of the site is not simulated ('cluster.power')";
     for (size_t i = 0; i < env->scenario->services.n; i++) {
         const struct service_config *service = scenario_service(env->scenario, i);
-        if (service->priority != SERVICE_HIGH) warn(env, why, "services.%s.priority", service->name);
-        if (gives_clocks(&service->clock_share)) warn(env, why, "services.%s.clock_share", service->name);
+        if (service->priority != SERVICE_HIGH) warn(env, why, "add it", "services.%s.priority", service->name);
+        if (gives_clocks(&service->clock_share)) warn(env, why, "add it", "services.%s.clock_share", service->name);
     }
 }
 
@@ -118,9 +115,9 @@ static void warn_commands(const struct unread_env *env)
 {
     const struct power_commands_config *commands = &env->scenario->cluster.power.commands;
     if (commands->path == POWER_IN_BAND && commands->out_of_band_ns != default_out_of_band_ns)
-        warn(env, "commands go in band ('path')", "cluster.power.commands.out_of_band");
+        warn(env, "commands go in band ('path')", "", "cluster.power.commands.out_of_band");
     if (commands->path != POWER_IN_BAND && commands->in_band_ns != default_in_band_ns)
-        warn(env, "commands go out of band ('path')", "cluster.power.commands.in_band");
+        warn(env, "commands go out of band ('path')", "", "cluster.power.commands.in_band");
 }
 
 void scenario_warn_unread(const struct unread_env *env)

@@ -285,3 +285,58 @@ void job_group_leave(struct job *job, sim_ns now)
     job_group_make(others, n, job->group_ugpus);
     for (int32_t i = 0; i < n; i++) job_group_hold(others[i], now, job->group_ugpus / n);
 }
+
+/* --- Requests that the placement does not look at --- */
+
+/* Whether a list "A|B" of models has one. */
+static bool has_model(const char *list, const char *model)
+{
+    const size_t n = model != NULL ? strlen(model) : 0;
+    for (const char *name = list; n > 0 && *name != '\0'; name += name[0] == '|') {
+        const size_t length = strcspn(name, "|");
+        if (length == n && memcmp(name, model, n) == 0) return true;
+        name += length;
+    }
+    return false;
+}
+
+/* Whether the job accepts some of the site's GPUs only. */
+static bool is_choosy(const struct job_record *record, const struct cluster *cluster)
+{
+    if (record->gpu_models == NULL || record->gpu_models[0] == '\0') return false;
+    bool accepts_all = true;
+    for (; cluster != NULL; cluster = cluster->next) accepts_all &= has_model(record->gpu_models, cluster->gpu);
+    return !accepts_all;
+}
+
+static void count_in_vain(struct job_stats *stats, enum unread_request what, bool asks, const struct job *job)
+{
+    if (asks && stats->n_in_vain[what]++ == 0) stats->first_in_vain[what] = job->view.id;
+}
+
+void job_requests_note(struct job_stats *stats, const struct job *job)
+{
+    const struct jobs *jobs = job->jobs;
+    const struct job_record *record = &jobs->record;
+    if (record->gpus == 0 || jobs->cluster->resources != NULL) return;
+    count_in_vain(stats, UNREAD_MODELS, is_choosy(record, jobs->cluster), job);
+    count_in_vain(stats, UNREAD_SHARE, record->gpus == 1 && record->gpu_milli > 0 && record->gpu_milli < 1000, job);
+    count_in_vain(stats, UNREAD_NODES, record->nodes > 0 && jobs->placer == NULL, job);
+}
+
+int job_requests_warn(const struct job_stats *stats)
+{
+    static const char *const what[] = {"only some models of GPUs", "a share of a GPU", "a number of nodes"};
+    char text[DIAG_TEXT_CHARS];
+    int code = 0;
+    for (int i = 0; i < UNREAD_REQUESTS && code == 0 && stats->sink->warning != NULL; i++) {
+        const int64_t n = stats->n_in_vain[i];
+        snprintf(text, sizeof text,
+                 "%" PRId64 " job%s for %s (the first: job %" PRId64
+                 "), at which this placement does not look; one such as \"best-fit\" does",
+                 n, n == 1 ? " asks" : "s ask", what[i], stats->first_in_vain[i]);
+        const struct warning_row row = {.t_s = (double)NAN, .code = "unread-requests", .text = text, .count = n};
+        if (n > 0) code = stats->sink->warning(stats->sink->context, &row);
+    }
+    return code;
+}

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 struct job;
+struct job_stats;
 struct job_type;
 struct jobs;
 
@@ -37,6 +38,11 @@ int sharing_config_check(const struct sharing_config *config, const char *where,
 /* Warns of a scheduler that shares GPUs where jobs of some type could, but the placement gives each its own, and of
  * settings that have no effect where jobs are on no nodes. */
 void job_sharing_check(const struct jobs *jobs);
+
+/* Notes what the job of the present record asks for that its placement does not look at: models of GPUs, a share of one, a
+ * number of nodes. After the run, warns of each. Returns 0 or the sink's code. */
+void job_requests_note(struct job_stats *stats, const struct job *job);
+int job_requests_warn(const struct job_stats *stats);
 
 /* Speed of the first of n jobs that share the GPUs that each of them asked for, of this node type: 1 is the speed of
  * the trace's run times; 0: they cannot share. */

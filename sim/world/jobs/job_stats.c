@@ -177,22 +177,11 @@ void job_stats_fini(struct job_stats *stats)
     job_classes_fini(&stats->classes);
 }
 
-/* Whether the job asks for what nobody looks at: GPUs are only counted, or those of a node are all alike. */
-static bool asks_in_vain(const struct job *job)
-{
-    const struct jobs *jobs = job->jobs;
-    const struct job_record *record = &jobs->record;
-    const bool has_models = record->gpu_models != NULL && record->gpu_models[0] != '\0';
-    const bool is_share = record->gpus == 1 && record->gpu_milli > 0 && record->gpu_milli < 1000;
-    return record->gpus > 0 && jobs->cluster->resources == NULL &&
-           (has_models || is_share || (record->nodes > 0 && jobs->placer == NULL));
-}
-
 void job_stats_submit(struct job_stats *stats, const struct job *job)
 {
     if (stats->n_submitted++ == 0) stats->first_submit_ns = job->view.submit_ns;
     stats->n_deadlines += job->view.deadline_ns < SIM_NS_MAX;
-    if (asks_in_vain(job) && stats->n_in_vain++ == 0) stats->first_in_vain = job->view.id;
+    job_requests_note(stats, job);
 }
 
 bool jobs_reads_estimates(const struct jobs *jobs)
@@ -427,19 +416,6 @@ static int warn_of_rejections(const struct job_stats *stats)
     return stats->sink->warning(stats->sink->context, &row);
 }
 
-static int warn_of_requests(const struct job_stats *stats)
-{
-    char text[DIAG_TEXT_CHARS];
-    if (stats->n_in_vain == 0 || stats->sink->warning == NULL) return 0;
-    snprintf(text, sizeof text,
-             "%" PRId64 " job%s of a number of nodes, models of GPUs, or a share of one (the first: job %" PRId64
-             "), at which this placement does not look; one such as \"best-fit\" does",
-             stats->n_in_vain, stats->n_in_vain == 1 ? " speaks" : "s speak", stats->first_in_vain);
-    const struct warning_row row = {.t_s = (double)NAN, .code = "unread-requests", .text = text,
-                                    .count = stats->n_in_vain};
-    return stats->sink->warning(stats->sink->context, &row);
-}
-
 static int warn_of_speedup(const struct job_stats *stats)
 {
     char text[DIAG_TEXT_CHARS];
@@ -563,7 +539,7 @@ int job_stats_emit(const struct job_stats *stats, const struct jobs *jobs, sim_n
     };
     int code = stats->row_code;
     if (code == 0) code = warn_of_rejections(stats);
-    if (code == 0) code = warn_of_requests(stats);
+    if (code == 0) code = job_requests_warn(stats);
     if (code == 0) code = warn_of_speedup(stats);
     if (code == 0) code = job_types_warn(&jobs->types_seen, &jobs->config->all_types, jobs->site, jobs->cluster);
     for (size_t i = 0; code == 0 && i < sizeof metrics / sizeof metrics[0]; i++)

@@ -41,6 +41,9 @@ void active_jobs_move(struct jobs *jobs, sim_ns now);
 
 enum job_quantity { JOB_JCT, JOB_QUEUE, JOB_WAIT, JOB_SLOWDOWN, JOB_BOUNDED_SLOWDOWN, JOB_FAIRNESS, JOB_ENERGY, JOB_QUANTITIES };
 
+/* What a job may ask for that its placement does not look at. */
+enum unread_request { UNREAD_MODELS, UNREAD_SHARE, UNREAD_NODES, UNREAD_REQUESTS };
+
 struct job_stats {
     const struct sink *sink;
     int row_code;        /* of the first live row that failed; 0: none did */
@@ -49,7 +52,7 @@ struct job_stats {
     int64_t n_submitted, n_ended, n_rejected, n_preemptions;
     int64_t n_cancelled, n_failed; /* of n_ended */
     int64_t n_widened;             /* jobs with more GPUs than asked for, and a speed in proportion that nobody chose */
-    int64_t n_in_vain, first_in_vain; /* jobs that ask for what nobody looks at; the id of the first */
+    int64_t n_in_vain[UNREAD_REQUESTS], first_in_vain[UNREAD_REQUESTS]; /* jobs that ask in vain, and the first's id */
     int64_t n_stopped;             /* of n_ended: by the scheduler */
     double stopped_gpu_s;          /* GPU time of these */
     double least_loss;             /* of trials that reached their end; NAN: there are none */

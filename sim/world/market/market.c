@@ -346,8 +346,8 @@ static int warn_of_free_interruptions(const struct market *market)
     char text[256];
     if (market->n_free_interruptions == 0) return 0;
     snprintf(text, sizeof text,
-             "%lld of %lld interruptions cost no work: jobs whose type has no 'checkpoint' keep it all; state one, or "
-             "see the bill as a lower bound",
+             "%lld of %lld interruptions cost no work: jobs without a 'checkpoint' of their type keep all of it, so the "
+             "bill may be too low",
              (long long)market->n_free_interruptions, (long long)market->n_interruptions);
     return warn(market, "free-interruptions", text);
 }

@@ -158,14 +158,14 @@ static void warn_term(const struct market *market, const struct offer_config *of
     const char *path = arena_printf(market->env.site->arena, "market.offers.%s.%s", offer->name, key);
     if (path != NULL && config_is_given(market->env.site->config, path))
         diag_warning(market->env.site->diag, config_where(market->env.site->config, path), "leave it out",
-                     "'%s' has no effect: %s", key, why);
+                     "'market.offers.%s.%s' has no effect: %s", offer->name, key, why);
 }
 
 static void warn_terms(const struct market *market, const struct offer_config *offer)
 {
     const struct spot_config *spot = &offer->spot;
     const bool draws = !isnan(spot->mean_life_s), follows = spot->availability != NULL;
-    if (offer->kind == OFFER_SPOT && !draws && !follows)
+    if (offer->kind == OFFER_SPOT && !draws && !follows && market->renter->rent != NULL)
         diag_warning(market->env.site->diag, where_of(market, offer->name),
                      "state 'spot' with 'mean_life' or 'availability'",
                      "GPUs of spot offer '%s' are never withdrawn: nothing says when", offer->name);

@@ -314,6 +314,7 @@ static void count_arrival(struct service *service, const struct request *request
     if (service->scaling != NULL) scaling_on_arrival(service->scaling);
     if (!service_counts(service, request)) return;
     service->stats.requests.arrived++;
+    service->has_sessions |= request->view.session_id > 0;
     if (request->view.session_id > 0) session_stats_add_arrival(&service->stats.sessions, request);
     if (of_class != NULL) of_class->arrived++;
 }

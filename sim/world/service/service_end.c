@@ -339,7 +339,7 @@ static int emit_missing_sessions(const struct service *service)
     char text[512];
     const struct router *router = service->fleet.routing.router;
     const bool arrived = service->stats.requests.arrived > 0;
-    const bool idle = router->follows_sessions && service->stats.sessions.begun == 0 && arrived;
+    const bool idle = router->follows_sessions && !service->has_sessions && arrived;
     snprintf(text, sizeof text, "service '%s': no request is of a session, so '%s' goes by loads alone",
              service->config->name, router->policy.name);
     return service_emit_warning(service, "no-sessions", idle, text);

@@ -58,6 +58,7 @@ struct service {
     uint64_t n_own_prefixes;
     struct chunk_prompt *chunk_prompts; /* of the requests in the system */
     int64_t n_with_chunks;              /* requests of the trace that name chunks */
+    bool has_sessions;                  /* a request was of a session */
     int32_t trace_block_tokens; /* length of the trace's prefix blocks; 0: it has none */
     struct level in_system;      /* requests */
     tally_int128 stay_ns;       /* of requests that have left */

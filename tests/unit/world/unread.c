@@ -18,7 +18,7 @@
 static bool tells(const struct bed_rows *rows, const char *key)
 {
     char text[64];
-    snprintf(text, sizeof text, "'%s' has no effect", key);
+    snprintf(text, sizeof text, "%s' has no effect", key);
     for (int i = 0; i < rows->diag.n_items; i++)
         if (strstr(rows->diag.items[i].text, text) != NULL) return true;
     return false;
@@ -56,6 +56,7 @@ TEST(settings_of_jobs)
         {"priority", TYPE("'priority': 3"), true},
         {"priority", TYPE("'priority': 0"), false},
         {"racks", JOBS(", 'nodes': 4", "'network_penalty': {'racks': 0.5}"), true},
+        {"racks", JOBS(", 'nodes': 4, 'nodes_per_rack': 4", "'network_penalty': {'racks': 0.5}"), true},
         {"racks", JOBS(", 'nodes': 4, 'nodes_per_rack': 2", "'network_penalty': {'racks': 0.5}"), false},
     };
     check_all(cases, sizeof cases / sizeof *cases);
@@ -76,7 +77,7 @@ TEST(settings_of_saves)
 
 TEST(settings_of_failures_and_power)
 {
-    static const char switches[] = "{'cluster': {'gpu': 'a100-80-sxm'}, 'failures': {'nodes_per_switch': 4, 'causes': "
+    static const char switches[] = "{'cluster': {'gpu': 'a100-80-sxm'}, 'failures': {'nodes_per_switch': %d, 'causes': "
                                    "{'c': {'scope': '%s', 'lifetime': {'mean': '9h'}}}}, 'jobs': {" JOB "}}";
     static const struct unread_case cases[] = {
         {"in_band", CHAT(POWER(", 'commands': {'in_band': '1s'}"), "'replicas': 1"), true},
@@ -91,8 +92,8 @@ TEST(settings_of_failures_and_power)
     };
     char text[512];
     check_all(cases, sizeof cases / sizeof *cases);
-    for (int i = 0; i < 2; i++) {
-        snprintf(text, sizeof text, switches, i == 0 ? "node" : "switch"); /* NOLINT: one of two words */
+    for (int i = 0; i < 3; i++) {
+        snprintf(text, sizeof text, switches, i == 2 ? 32 : 4, i == 1 ? "switch" : "node");
         check("nodes_per_switch", i == 0, text);
     }
 }
@@ -101,6 +102,7 @@ TEST(settings_of_routing)
 {
     static const struct unread_case cases[] = {
         {"information_delay", CHAT("", "'replicas': 2, 'routing': 'random', 'information_delay': '1s'"), true},
+        {"information_delay", CHAT("", "'replicas': 2, 'routing': 'random', 'information_delay': '0s'"), false},
         {"information_delay", CHAT("", "'replicas': 2, 'routing': 'least-kv', 'information_delay': '1s'"), false},
     };
     check_all(cases, sizeof cases / sizeof *cases);
@@ -174,7 +176,8 @@ TEST(routers_that_lack_what_they_follow_say_so)
 
 TEST(requests_that_a_placement_does_not_look_at_are_counted)
 {
-    static const char *const asks[] = {"'gpu_models': 'V100'", "'gpu_share': 0.5", "'gpus': 8"};
+    static const char *const asks[] = {"'gpu_models': 'V100'", "'gpu_share': 0.5", "'gpus': 8",
+                                       "'gpu_models': 'V100|a100-80-sxm'", "'nodes': 1"};
     for (size_t i = 0; i < sizeof asks / sizeof *asks; i++) {
         struct bed_rows *rows =
             bed_run(BED(.check = true),
