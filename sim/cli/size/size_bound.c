@@ -10,6 +10,7 @@
  *
  * The costs are not quite monotone (waves of tiles, kernels chosen by size), so every bound is taken times SLACK. */
 #include "sim/catalog/cost.h"
+#include "sim/catalog/time_error.h"
 #include "sim/cli/size/size.h"
 #include "sim/core/units.h"
 #include "sim/world/policy/speculation.h"
@@ -23,6 +24,7 @@ static const double SLACK = 0.9;
 /* A replica of the option, its model, and what fits into it. */
 struct replica_model {
     struct setup setup;
+    struct time_error error; /* of a run's times */
     struct gpu_spec gpu;
     struct llm_spec llm;
     struct iteration_model model;
@@ -61,6 +63,7 @@ static int build(const struct size_question *question, const struct size_option 
                                          .arena = arena,
                                          .diag = diag};
     code = cost_build(&pool.cost, &request, &replica->model);
+    if (code == 0) code = cost_time_error(&pool.cost, &request, &replica->error);
     if (code != 0 || replica->kv_tokens > 0) return code;
     const int64_t gpus = size_replica_gpus(option);
     return diag_error(diag, SIM_E_UNFIT, NULL, NULL,
@@ -222,7 +225,7 @@ static int find_work(const struct size_question *question, const struct size_req
 
 int64_t size_bound_replicas(const struct size_bound *bound, const struct size_option *option)
 {
-    if (bound->cannot_run || bound->limit >= 0) return INT64_MAX;
+    if (bound->cannot_run || bound->has_no_error || bound->limit >= 0) return INT64_MAX;
     if (option->prefill_replicas > 0) {
         const double decode = fmax(1, ceil(bound->n_decode));
         return (double)option->prefill_replicas < bound->n_prefill ? INT64_MAX
@@ -248,6 +251,7 @@ int size_bound_find(const struct size_question *question, const struct size_opti
         code = 0;
     } else if (code == 0) {
         code = find_work(question, requests, &replica, &bound->n_prefill, &bound->n_decode);
+        bound->has_no_error = question->sure && replica.error.basis == NULL;
         for (size_t i = 0; code == 0 && i < question->n_objectives && bound->limit < 0; i++)
             if (is_ruled_out(question, requests, &replica, i)) bound->limit = (int)i;
         if (code == 0 && bound->limit >= 0)
