@@ -51,4 +51,55 @@ of_roofline
 of_roofline --sure
 grep -qE '^no configuration of at most 2 GPUs meets this; [0-9]+ cannot be sure, as the error of their times is not known$' "$T/out" ||
     complain 'no word on the unknown error'
+
+# What an option of 'size' says, or what would end a run before its requests, is no setting.
+refuses() { # SETTING TEXT
+    run 2 size llama-3.1-8b --rate 5/s --requests 50 --slo ttft.p99=1s -g h100-sxm --max-gpus 4 -q --set "$1"
+    err "--set: error: $2"
+}
+refuses until=1s "until has no place in 'size'; --requests N, or --set services.llm.trace.window=0s:60s, shortens the load"
+refuses market.prices=verda "market has no place in 'size'; --gpu 'NAME=\$2.50/h' or --prices LIST prices GPUs"
+refuses 'market={"prices": "verda"}' "market has no place in 'size'"
+refuses 'cluster.gpu_price=$9/h' "cluster.gpu_price has no place in 'size'; --gpu 'NAME=\$2.50/h' or --prices LIST"
+refuses services.llm.slo.ttft=1ms "services.llm.slo has no place in 'size'; give limits with --slo"
+refuses 'services.llm={"slo": {"ttft": "1s"}}' "services.llm.slo has no place in 'size'"
+refuses services.llm.trace.arrival.rate=500/s "services.llm.trace.arrival.rate has no place in 'size'; give it with --rate"
+refuses services.llm.trace.count=7 "services.llm.trace.count has no place in 'size'; give it with --requests"
+refuses services.llm.llm=llama-3.1-70b "services.llm.llm has no place in 'size'; the LLM is the argument"
+refuses keep=decisions "keep has no place in 'size'; 'size' stores no runs: --study FILE writes a study"
+refuses cluster.nodes=1 "cluster.nodes is what 'size' searches; --max-gpus limits it"
+refuses cluster.gpus_per_node=4 "cluster.gpus_per_node is what 'size' searches; its nodes have 8 GPUs"
+refuses cluster.node_types.a.nodes=2 "cluster.node_types is what 'size' searches"
+refuses services.llm.scaling.max=3 "services.llm.scaling is what 'size' searches"
+
+# A setting by which no fleet can run is an error, with the status and the text of 'orrery run'.
+run 2 size llama-3.1-8b --rate 5/s --requests 50 --slo ttft.p99=1s -g h100-sxm -q --set cluster.power.budget=1kW
+err "--set cluster.power.budget: error: 'cluster.power' needs to know what a node draws beside its GPUs"
+# An LLM that fits nowhere stays an answer.
+run 0 size llama-3.1-70b --rate 1/s --requests 20 --gpu l4 --max-gpus 2 --slo ttft.p99=9s -q --set cluster.power.budget=1kW
+out 'cannot hold llama-3.1-70b'
+
+# Requests that arrive during the warm-up do not count, as in the metrics of a run. All limits are judged on the others.
+warm() { # WARM-UP: the predicted value, and that of a run of this fleet
+    run 0 size llama-3.1-8b --rate 12/s --requests 200 --slo ttft.p50=1s -g h100-sxm --max-gpus 1 -q --json \
+        --study "$T/warm.json" --set "warmup=$1"
+    value=$(json_of "$T/out" '$.cheapest.objectives[0].predicted_s')
+    rm -f "$T/warm.db"
+    run 0 sweep "$T/warm.json" -q -o "$T/warm.db"
+    sql "$T/warm.db" "select abs(value / $value - 1) < 0.01 from metric where name = 'request.ttft_s.p50' and run_id = 1" 1
+}
+warm 0s
+cold=$value
+warm 8s
+[ "$value" != "$cold" ] || complain 'the warm-up has no effect'
+run 2 size llama-3.1-8b --rate 12/s --requests 200 --slo ttft.p50=1s -g h100-sxm -q --set warmup=1h
+err 'warmup: error: all 200 requests arrive before the warm-up ends: none counts; a shorter warm-up, or a longer load'
+
+# The help tells the network of the study that 'size' writes.
+run 0 size llama-3.1-8b --rate 12/s --requests 60 -g h100-sxm --max-gpus 2 -d -q --slo ttft.p99=2s --study "$T/pools.json"
+run 0 sweep "$T/pools.json" -q -o "$T/pools.db"
+sql "$T/pools.db" "select distinct scenario ->> '\$.cluster.network.per' from run
+    where scenario ->> '\$.services.llm.pools' is not null" gpu
+run 0 help size
+out 'KV moves over a network of 50 GB/s per GPU'
 finish

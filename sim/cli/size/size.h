@@ -140,6 +140,7 @@ struct size_requests {
     } * items;
     double span_s;                       /* first to last arrival */
     double prompt_tokens, output_tokens; /* of all */
+    size_t n_warm;                       /* requests that arrive once the scenario's warm-up is over: the others do not count */
     size_t counted[SIZE_MAX_OBJECTIVES]; /* requests that an objective counts */
     size_t n_long[SIZE_MAX_OBJECTIVES];  /* of these, longer than the LLM's context: rejected by every fleet */
     bool is_closed;                      /* arrivals depend on the fleet: only the first ones are here */
@@ -165,6 +166,7 @@ struct size_bound {
     int limit;                  /* an objective that no number of replicas meets; -1: none */
     double alone_s;             /* of that objective: a lower bound of the quantile */
     bool cannot_run;            /* `why` says what does not fit or cannot be split */
+    bool is_wrong;              /* it cannot run by a setting of the question */
     bool has_no_error;          /* the question asks for both ends of the interval, which is not known */
     char why[DIAG_TEXT_CHARS];
 };
@@ -185,7 +187,8 @@ enum size_pool { SIZE_PREFILL, SIZE_DECODE, SIZE_POOLS };
 enum size_phase { SIZE_WITH_PROMPTS, SIZE_DECODING_ALONE, SIZE_PHASES };
 
 struct size_outcome {
-    bool has_run; /* false: `why` says why */
+    bool has_run;  /* false: `why` says why */
+    bool is_wrong; /* it cannot run by a setting of the question */
     bool meets;
     bool has_no_error; /* it meets all at both ends of the interval, which are its prediction: no error is known */
     int n_simulations; /* that it took, as predicted and at the ends of the interval */
@@ -214,6 +217,14 @@ struct size_case {
 void size_try(const struct size_question *question, const struct size_requests *requests,
               const struct size_option *option, int64_t replicas, struct size_case how,
               const volatile sig_atomic_t *interrupt, struct size_outcome *outcome);
+
+/* As size_try, with the findings. Returns 0 or a negative code. */
+int size_try_told(const struct size_question *question, const struct size_requests *requests,
+                  const struct size_option *option, int64_t replicas, struct size_case how,
+                  const volatile sig_atomic_t *interrupt, struct size_outcome *outcome, struct diag *diag);
+
+/* Whether the first finding is of a setting (--set) that is wrong, and not of an LLM that does not fit. */
+bool size_is_wrong(int code, const struct diag *diag);
 
 /* --- size_search.c --- */
 
@@ -349,8 +360,8 @@ void size_add_saturation(const struct size_state *state, struct text *text);
 
 /* --- size_settings.c --- */
 
-/* Refuses each --set of what the search chooses itself, or of another service than "llm". Returns 0, SIM_E_USAGE or
- * SIM_E_NOMEM. */
+/* Refuses each --set of what the search chooses itself, of what an option of 'size' says, or of another service than
+ * "llm". Returns 0, SIM_E_USAGE or SIM_E_NOMEM. */
 int size_check_settings(const struct option_texts *settings, struct arena *arena, struct diag *diag);
 
 /* A callback for struct verb: what stands for an option that 'size' lacks. */

@@ -5,7 +5,7 @@
  *
  * Work: the share of requests that must be in time needs replica time. Prompts take at least the best time per token
  * of any chunk. Tokens take at least their share of the best batch that fits into the KV cache and keeps to the limit
- * on the time per token. n replicas have n times the span of the arrivals and the limits. Where prompts and decoding
+ * on the time per token. Requests of the warm-up need not be in time. n replicas have n times the span of the arrivals and the limits. Where prompts and decoding
  * share iterations, the larger of both counts, else the sum.
  *
  * The costs are not quite monotone (waves of tiles, kernels chosen by size), so every bound is taken times SLACK. */
@@ -207,10 +207,11 @@ static int find_work(const struct size_question *question, const struct size_req
     if (sorted == NULL) return SIM_E_NOMEM;
     double share = ttft != NULL ? ttft->quantile : e2e != NULL ? e2e->quantile : 0;
     const double wait_s = ttft != NULL ? ttft->limit_s : e2e != NULL ? e2e->limit_s : (double)INFINITY;
-    const double prompts = least_tokens(requests, true, share, sorted);
+    const double warm_frac = (double)requests->n_warm / (double)requests->n;
+    const double prompts = least_tokens(requests, true, share * warm_frac, sorted);
     if (share > 0) *n_prefill = SLACK * prompts * best_prefill_s(replica) / (requests->span_s + wait_s);
     share = fmax(0, share + (tpot != NULL ? tpot->quantile : 1) - 1); /* in time in both */
-    const double tokens = least_tokens(requests, false, share, sorted);
+    const double tokens = least_tokens(requests, false, share * warm_frac, sorted);
     const double longest = requests->n > 0 ? sorted[requests->n - 1] : 0;
     const double last_s = e2e != NULL    ? e2e->limit_s
                           : tpot != NULL ? wait_s + longest * tpot->limit_s
@@ -247,6 +248,7 @@ int size_bound_find(const struct size_question *question, const struct size_opti
     int code = build(question, option, &replica, &diag);
     if (code == SIM_E_UNFIT || code == SIM_E_CONFIG || code == SIM_E_USAGE) {
         bound->cannot_run = true;
+        bound->is_wrong = size_is_wrong(code, &diag);
         snprintf(bound->why, sizeof bound->why, "%s", diag.n_items > 0 ? diag.items[0].text : sim_err_text(code));
         code = 0;
     } else if (code == 0) {

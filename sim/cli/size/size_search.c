@@ -104,6 +104,7 @@ static void take_outcome(struct sizing *sizing, const struct sizing_try *made, c
     }
     if (!outcome->has_run) {
         state->bound.cannot_run = true;
+        state->bound.is_wrong = outcome->is_wrong;
         snprintf(state->bound.why, sizeof state->bound.why, "%s", outcome->why);
     }
     sizing_tell(sizing, made, verdict);
@@ -229,6 +230,22 @@ static int read_common(const struct size_question *question, const volatile sig_
                       "with times of arrival, or a rate");
 }
 
+/* Where no fleet ran, and some cannot by a setting of the question, that setting is an error. */
+static int check_wrong(const struct searching *searching, struct diag *diag)
+{
+    const struct size_result *result = searching->result;
+    const struct size_state *wrong = NULL;
+    struct size_outcome outcome;
+    for (size_t i = 0; i < result->n; i++) {
+        const struct size_state *state = &result->states[i];
+        if (state->good.has_run || state->bad.has_run) return 0;
+        if (wrong == NULL && state->bound.is_wrong) wrong = state;
+    }
+    if (wrong == NULL) return 0;
+    return size_try_told(searching->question, &result->requests, &wrong->option, size_first_replicas(&wrong->option),
+                         (struct size_case){TIMES_PREDICTED, false}, searching->interrupt, &outcome, diag);
+}
+
 /* Searches, without the ends of the best. */
 static int search(struct searching *searching, struct map *map, void (*report)(void *context, int64_t n_runs),
                   void *report_context, struct arena *arena, struct diag *diag)
@@ -259,7 +276,7 @@ static int search(struct searching *searching, struct map *map, void (*report)(v
     sizing_start(&sizing, options, result->n, SIZE_WANTED);
     code = simulate_all(searching, &sizing, map, report, report_context, diag);
     if (code == 0 && take_best(question, &sizing, arena, result) != 0) code = diag_nomem(diag);
-    return code;
+    return code == 0 ? check_wrong(searching, diag) : code;
 }
 
 /* The cheapest fleet that is known to keep the limits at both ends, where the best one is not. Where no option has a
