@@ -47,6 +47,9 @@ void sweep_say_common(const struct sweep_columns *columns, const struct study *s
 /* Notes the keys and metrics that a table omits. */
 void sweep_say_left_out(const struct study *study, size_t n_metrics, struct answer *answer);
 
+/* "nodes 40, scheduler tiresias"; "" without axes. In the arena; "" when out of memory. */
+const char *sweep_name_point(const struct study *study, size_t point, struct arena *arena);
+
 /* Adds the mean of a metric over the runs of a point, from the first of them on. Returns 0 or a negative code. */
 int sweep_add_mean(const struct sweep_view *view, int64_t run_id, const char *metric, struct answer_table *table);
 
