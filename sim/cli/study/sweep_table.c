@@ -150,6 +150,13 @@ static int judge(const struct sweep_view *view, size_t point, const struct seeds
 
 static const double INTERVAL_LEVEL = 0.95;
 
+/* Seeds that replicate no trace are independent runs. */
+static struct interval interval_of(const struct sweep_view *view, double *values, size_t n)
+{
+    if (view->replicates.method == REPLICATES_NONE) return stats_mean_interval(values, n, INTERVAL_LEVEL);
+    return replicates_interval(&view->replicates, values, n, INTERVAL_LEVEL);
+}
+
 int sweep_find_mean(const struct sweep_view *view, size_t point, const char *metric, struct interval *found)
 {
     const struct study *study = view->study;
@@ -166,7 +173,7 @@ int sweep_find_mean(const struct sweep_view *view, size_t point, const char *met
         sum += value;
         values[n++] = value;
     }
-    if (code == 0 && n > 1 && !isnan(sum)) *found = replicates_interval(&view->replicates, values, n, INTERVAL_LEVEL);
+    if (code == 0 && n > 1 && !isnan(sum)) *found = interval_of(view, values, n);
     found->mean = seeds.n_done > 0 ? sum / (double)seeds.n_done : (double)NAN;
     mem_free(values);
     return code;
@@ -236,6 +243,12 @@ static const char *title_of_meets(const struct study *study)
     return is_slo ? "keeps SLO" : "meets where";
 }
 
+/* Of independent seeds that all have one value, the value says all. */
+static bool has_brackets(const struct sweep_view *view, const struct interval *found)
+{
+    return view->replicates.method == REPLICATES_NONE ? found->low < found->high : !isnan(found->low);
+}
+
 static int add_point(const struct sweep_view *view, const struct sweep_columns *columns, size_t point, bool has_notes,
                      struct answer_table *table, struct arena *arena)
 {
@@ -260,12 +273,27 @@ static int add_point(const struct sweep_view *view, const struct sweep_columns *
         if (code == 0) code = sweep_find_recorded(view, point, view->metrics[i], &recorded);
         if (isnan(found.mean))
             table_undefined(table);
-        else if (!isnan(found.low))
+        else if (has_brackets(view, &found))
             add_interval(table, &found, recorded);
         else
             table_number(table, found.mean);
     }
     if (has_notes) table_text(table, verdict.note);
+    return code;
+}
+
+/* What brackets are, if the table has any. */
+static int say_seeds(const struct sweep_view *view, struct answer *answer)
+{
+    bool has_any = false;
+    int code = 0;
+    for (size_t point = 0; code == 0 && !has_any && point < view->n_rows; point++)
+        for (size_t i = 0; code == 0 && !has_any && i < sweep_count_shown(view); i++) {
+            struct interval found;
+            code = sweep_find_mean(view, point, view->metrics[i], &found);
+            has_any = code == 0 && has_brackets(view, &found);
+        }
+    if (has_any) answer_say(answer, "in brackets: 95 %% interval of the mean over the seeds, by Student's t\n");
     return code;
 }
 
@@ -295,6 +323,7 @@ static int show_points(struct sweep_view *view, struct answer *answer)
         code = add_point(view, &columns, point, has_notes, &table, &arena);
     answer_add(answer, NULL, NULL, &table);
     sweep_say_common(&columns, study, answer);
+    if (code == 0 && view->replicates.method == REPLICATES_NONE) code = say_seeds(view, answer);
     if (code == 0) code = sweep_say_replicates(view, answer);
     if (view->n_rows < study->n_points) answer_say(answer, "... and %zu more points\n", study->n_points - view->n_rows);
     sweep_say_left_out(study, view->n_metrics - sweep_count_shown(view), answer);
@@ -328,9 +357,7 @@ static int write_point(struct sweep_view *view, size_t point, struct answer *ans
     answer_open_row(answer, NULL, '{');
     write_params(view->study, point, answer);
     answer_number(answer, "seeds", (double)seeds.n_done);
-    const int n_parts = view->replicates.has_recorded                ? N_PARTS
-                        : view->replicates.method != REPLICATES_NONE ? RECORDED
-                                                                     : LOW;
+    const int n_parts = view->replicates.has_recorded ? N_PARTS : view->study->n_seeds > 1 ? RECORDED : LOW;
     struct verdict verdict = {.note = ""};
     int code = judge(view, point, &seeds, &view->arena, &verdict);
     for (int part = MEAN; code == 0 && part < n_parts; part++) code = write_part(view, point, part, answer);

@@ -66,8 +66,9 @@ int sweep_say_unfit(const struct sweep_view *view, struct answer *answer);
  * negative code. */
 int sweep_say_policies(struct sweep_view *view, struct answer *answer);
 
-/* The mean of a metric over the seeds of a point that are done; NAN if one of them lacks it, or there are none. If the
- * seeds replicate a trace, also its interval, else NANs. Returns 0 or a negative code. */
+/* The mean of a metric over the seeds of a point that are done; NAN if one of them lacks it, or there are none. With
+ * several of them also its interval at 95 %, else NANs: that of the replicates of a trace (analysis/replicates.h), else
+ * Student's t of the mean. Returns 0 or a negative code. */
 int sweep_find_mean(const struct sweep_view *view, size_t point, const char *metric, struct interval *found);
 
 /* --- sweep_implied.c: members of long values that always come together --- */
