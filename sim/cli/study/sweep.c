@@ -216,6 +216,7 @@ static int do_sweep(struct cli *cli, const struct sweep_verb_options *options, c
         if (code == 0 && !options->quiet) code = study_subject_print(how->output, cli->err, &cli->diag);
         int table_code = sweep_table_results(study, how->output, (enum answer_form)options->form, cli->out, &cli->diag);
         if (code == 0) code = table_code;
+        fflush(cli->out); /* warnings follow it */
         const int warnings_code = sweep_warnings_print(study, how->output, host.heard, cli->err, &cli->diag);
         if (code == 0) code = warnings_code;
         if (code == 0) code = recorded_warn(study, how->output, cli->plugins, cli->interrupt, &cli->diag);
