@@ -167,7 +167,7 @@ sed 's/"to": 8/"to": 2/; s/pipeline_parallel/replicas/; s/, "services.chat.repli
 run 0 sweep "$T/two.json" -q -o "$T/two.db"
 out 'does not fit at the upper end of the bracket'
 
-# The last bracket of a search: the largest value that keeps and the smallest that fails, to the digits of the tolerance.
+# The last bracket: the largest value that keeps and the smallest that fails, to the digits of the tolerance.
 # The stored value has all its digits.
 cat >"$T/bracket.json" <<'END'
 { "scenario": "base.json",

@@ -140,7 +140,7 @@ struct size_requests {
     } * items;
     double span_s;                       /* first to last arrival */
     double prompt_tokens, output_tokens; /* of all */
-    size_t n_warm;                       /* requests that arrive once the scenario's warm-up is over: the others do not count */
+    size_t n_warm;                       /* those that arrive after the warm-up: no objective counts others */
     size_t counted[SIZE_MAX_OBJECTIVES]; /* requests that an objective counts */
     size_t n_long[SIZE_MAX_OBJECTIVES];  /* of these, longer than the LLM's context: rejected by every fleet */
     bool is_closed;                      /* arrivals depend on the fleet: only the first ones are here */

@@ -5,8 +5,8 @@
  *
  * Work: the share of requests that must be in time needs replica time. Prompts take at least the best time per token
  * of any chunk. Tokens take at least their share of the best batch that fits into the KV cache and keeps to the limit
- * on the time per token. Requests of the warm-up need not be in time. n replicas have n times the span of the arrivals and the limits. Where prompts and decoding
- * share iterations, the larger of both counts, else the sum.
+ * on the time per token. Requests of the warm-up need not be in time. n replicas have n times the span of the arrivals
+ * and the limits. Where prompts and decoding share iterations, the larger of both counts, else the sum.
  *
  * The costs are not quite monotone (waves of tiles, kernels chosen by size), so every bound is taken times SLACK. */
 #include "sim/catalog/cost.h"

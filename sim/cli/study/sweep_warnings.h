@@ -1,8 +1,8 @@
 /* The warnings of a sweep's runs: those that `orrery run` prints of a run, each once for all points that have it.
  *
  * A result has the warnings that its simulation finds (table `warning`). What is wrong with an input, such as a setting
- * without effect, no result contains: worker processes note it in memory that they share with the sweep. So a sweep that
- * finds its runs finished, and the other ranks of MPI, say nothing of inputs. */
+ * without effect, no result contains: worker processes note it in memory that they share with the sweep. So nothing is
+ * said of the inputs of runs that an earlier sweep finished, or another rank of MPI. */
 #ifndef ORRERY_CLI_STUDY_SWEEP_WARNINGS_H
 #define ORRERY_CLI_STUDY_SWEEP_WARNINGS_H
 

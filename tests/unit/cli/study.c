@@ -419,7 +419,7 @@ static void check_bounds(const struct study_search *search, double limit, int di
         const char *first = texts[i] + strspn(texts[i], "0.");
         const size_t n = strspn(first, "0123456789."), n_point = memchr(first, '.', n) != NULL ? 1 : 0;
         size_t n_end = n;
-        while (n_point == 0 && n_end > 0 && first[n_end - 1] == '0') n_end--; /* zeros of a whole number are no digits */
+        while (n_point == 0 && n_end > 0 && first[n_end - 1] == '0') n_end--; /* zeros of whole numbers */
         if (!CHECK(n_end - n_point <= (size_t)digits)) printf("    '%s' for %g\n", texts[i], limit);
     }
     arena_fini(&arena);
