@@ -205,14 +205,17 @@ int outcome_mean(const struct merge *merge, const struct study *study, int64_t r
     return code;
 }
 
-int outcome_meets(const struct merge *merge, const struct study *study, size_t point, bool *meets, struct diag *diag)
+int outcome_meets(const struct merge *merge, const struct study *study, size_t point, bool *meets, const char **absent,
+                  struct diag *diag)
 {
     int code = 0;
     *meets = true;
+    if (absent != NULL) *absent = NULL;
     for (size_t i = 0; code == 0 && *meets && i < study->n_conditions; i++) {
         double mean;
         code = outcome_mean(merge, study, outcome_run_id(study, point, 0, 0), study->conditions[i].metric, &mean, diag);
         *meets = code == 0 && search_meets(&study->conditions[i], mean);
+        if (absent != NULL && code == 0 && isnan(mean)) *absent = study->conditions[i].metric;
     }
     return code;
 }
@@ -223,7 +226,7 @@ static int find_means(const struct merge *merge, const struct study *study, size
                       struct diag *diag)
 {
     bool meets;
-    int code = outcome_meets(merge, study, point, &meets, diag);
+    int code = outcome_meets(merge, study, point, &meets, NULL, diag);
     for (size_t i = 0; code == 0 && i < study->n_pareto; i++) {
         means[i] = (double)NAN;
         if (meets)

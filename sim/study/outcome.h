@@ -29,8 +29,11 @@ int outcome_note(const struct merge *merge, const struct study *study, size_t po
 int outcome_mean(const struct merge *merge, const struct study *study, int64_t run_id, const char *metric, double *mean,
                  struct diag *diag);
 
-/* Whether a point meets the conditions of the front, by the means over its seeds. Returns like outcome_mean. */
-int outcome_meets(const struct merge *merge, const struct study *study, size_t point, bool *meets, struct diag *diag);
+/* Whether a point meets the conditions of the front, by the means over its seeds. *absent: the first metric of a
+ * condition that a run of the point lacks, so that nobody knows; NULL: none, or a condition before it is missed. May be
+ * NULL. Returns like outcome_mean. */
+int outcome_meets(const struct merge *merge, const struct study *study, size_t point, bool *meets, const char **absent,
+                  struct diag *diag);
 
 /* The values of the other axes at a point, as a JSON object, in the arena; NULL when out of memory. */
 const char *outcome_point(const struct study *study, size_t point, struct arena *arena);

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* --- Reading --- */
@@ -201,6 +202,74 @@ const char *search_note(const struct study_search *search, const struct bisectio
                                   : "met at the lower end of the bracket too";
     return "";
 }
+
+/* --- What was found --- */
+
+/* Significant digits: 3 at a tolerance of 0.05, 0.02 and 0.01, 4 at 0.001. */
+static int digits_of(double tolerance)
+{
+    const int digits = 1 + (int)ceil(-log10(tolerance) - 1e-9);
+    return digits < 2 ? 2 : digits > 12 ? 12 : digits;
+}
+
+/* A value whose 12 digits are those of a round one is that: 0.3 for 0.1 + 0.2. */
+static double round_to(double value, int digits, bool up)
+{
+    const int last = digits - 1 - (int)floor(log10(fabs(value)));
+    const double scale = pow(10, abs(last)), scaled = last >= 0 ? value * scale : value / scale, near = round(scaled);
+    const bool is_round = fabs(scaled - near) <= 1e-9 * fabs(scaled);
+    const double rounded = is_round ? near : up ? ceil(scaled) : floor(scaled);
+    return last >= 0 ? rounded / scale : rounded * scale;
+}
+
+/* In the unit of range->like, of which `one` is one in SI: "60min". */
+static const char *show_in(const struct range *range, double value, double one, int digits, bool up,
+                           struct arena *arena)
+{
+    char number[32], *unit;
+    const size_t n_before = strcspn(range->like, "0123456789.-");
+    strtod(range->like + n_before, &unit);
+    snprintf(number, sizeof number, "%.12g", round_to(value / one, digits, up));
+    return arena_printf(arena, "%.*s%s%s", (int)n_before, range->like, number, unit);
+}
+
+/* One of the unit in which values are shown, in SI: 60 for "10min"; 0: it has none of its own. */
+static double unit_of(const struct range *range)
+{
+    char one[DIAG_TEXT_CHARS], *unit;
+    double value;
+    const char *why;
+    if (range->dim == UNIT_NONE || range->like == NULL) return 0;
+    const size_t n_before = strcspn(range->like, "0123456789.-");
+    strtod(range->like + n_before, &unit);
+    snprintf(one, sizeof one, "%.*s1%s", (int)n_before, range->like, unit);
+    return unit_parse(one, range->dim, &value, &why) == 0 ? value : 0;
+}
+
+static const char *show(const struct study_search *search, double value, bool up, struct arena *arena)
+{
+    const struct range *range = &search->range;
+    const int digits = digits_of(search->tolerance);
+    if (isnan(value)) return "-";
+    if (range->is_whole || value == 0 || value == range->from || value == range->to)
+        return range_show(range, value, arena);
+    const double rounded = round_to(value, digits, up), one = unit_of(range);
+    if (rounded <= range->from || rounded >= range->to || !(one > 0))
+        return range_show(range, fmin(fmax(rounded, range->from), range->to), arena);
+    return show_in(range, value, one, digits, up, arena);
+}
+
+const char *search_show_good(const struct study_search *search, const struct bisection *state, struct arena *arena)
+{
+    return show(search, state->good, !search->is_largest, arena);
+}
+
+const char *search_show_bad(const struct study_search *search, const struct bisection *state, struct arena *arena)
+{
+    return show(search, state->bad, search->is_largest, arena);
+}
+
+/* --- Conditions --- */
 
 bool search_meets(const struct search_condition *condition, double value)
 {

@@ -232,6 +232,12 @@ static void check_varied(struct config_reading *reading, const struct json_node 
             config_report(reading, json_member(root, "axes"), hint_of_own(own[i]),
                           "'%s' cannot be an axis: the study has its own", own[i]);
     if (study->search != NULL) check_search(reading, json_member(root, "search"), study);
+    if (study->search != NULL && study->has_intervals)
+        config_report(
+            reading, json_member(root, "intervals"),
+            "leave it out; 'orrery run' with the value found has the interval, and 'orrery size --sure' sizes "
+            "by its slow end",
+            "a search has no intervals: it bisects by predicted times");
     if (study->search != NULL && study->n_pareto > 0)
         config_report(reading, json_member(root, "pareto"), NULL, "a study has either 'search' or 'pareto'");
     const struct json_node *set = json_member(root, "set");

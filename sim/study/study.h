@@ -9,7 +9,8 @@
  *                { "sample": "sobol", "n": 64, "ranges": { "a.b": { "from": 1, "to": 9, "scale": "log" } } } ],
  *     "names": { "services.chat.routing": "router" }, // of axes, in tables and pages
  *     "seeds": 5,                                     // 1 .. 5, or a list; without it seed 1
- *     "intervals": false,                             // by the error of the cost models, of each point's first seed
+ *     "intervals": false,                             // by the error of the cost models, of each point's first seed;
+ *                                                     // not with a search
  *     "recorded": true,                               // replicated traces run once per point as they were recorded
  *     "keep":  "metrics",                             // or "curves", "rows", "decisions"
  *     "show":  ["request.ttft_s.p99"],                // in the tables at the end

@@ -8,12 +8,12 @@ last=$page
 tr '\n' ' ' <$page | sed 's/  */ /g' >"$T/page"
 says() { grep -qF -e "$1" "$T/page" || complain "$page does not say: $1"; }
 
-# of STUDY ROW N: the N-th column from the end, of the row that begins so.
+# of STUDY ROW N: the N-th column from the end, of the row that begins so; of a mean without its interval.
 of() {
     awk -v study="$1" -v row="$2" -v n="$3" '
         $0 ~ /^\$ orrery sweep / { inside = $4 == study; next }
         /^```/ { inside = 0 }
-        inside { gsub(/ +/, " ") }
+        inside { gsub(/ \([^)]*\)/, ""); gsub(/ +/, " ") }
         inside && index($0, row " ") == 1 && substr($0, length(row) + 2) !~ /^[a-z]+=/ { print $(NF + 1 - n); n_rows++ }
         END { if (n_rows != 1) print "no such row, or several" }' $page
 }

@@ -160,4 +160,33 @@ echo '{"scenario": "left.json", "axes": [{"key": "jobs.trace.types.a.gpus", "val
 run 0 sweep "$T/left_out.json" -o "$T/left.db" -q
 err 'saturated: in 1 of 2 runs more than 5 % of the requests, or of the jobs beyond one for each GPU, were left at'
 err 'rejected: in 1 of 2 runs some jobs, or 5 % of the requests, were rejected'
+
+# The mean over seeds that replicate no trace has its interval by Student's t: of two seeds 12.7062 times half their
+# distance. A value that all seeds have stands alone, and so does that of a study whose seeds have no effect.
+cat >"$T/apart.json" <<'END'
+{ "cluster": {"gpu": "a100-80-sxm", "nodes": 1},
+  "services": {"chat": {"llm": "llama-2-7b",
+                        "trace": {"format": "generate", "count": 30, "arrival": {"process": "poisson", "rate": "9/s"},
+                                  "prompt": {"distribution": "fixed", "tokens": 900},
+                                  "output": {"distribution": "fixed", "tokens": 40}}}} }
+END
+cat >"$T/pairs.json" <<'END'
+{ "scenario": "apart.json", "seeds": 2, "axes": [{"key": "services.chat.replicas", "values": [1, 2]}],
+  "show": ["request.ttft_s.p99", "request.finished"] }
+END
+run 0 sweep "$T/pairs.json" -q -o "$T/pairs.db" --json
+valid_json
+cp "$T/out" "$T/pairs.out"
+for point in 0 1; do
+    sql "$T/pairs.db" "with pair as (select avg(value) as mean, 12.7062047364 * (max(value) - min(value)) / 2 as half from metric
+            where name = 'request.ttft_s.p99' and (run_id - 1) / 2 = $point)
+        select abs(low / (mean - half) - 1) < 1e-9 and abs(high / (mean + half) - 1) < 1e-9 from pair, (select
+            json_extract(readfile('$T/pairs.out'), '\$.points[$point].low.\"request.ttft_s.p99\"') as low,
+            json_extract(readfile('$T/pairs.out'), '\$.points[$point].high.\"request.ttft_s.p99\"') as high)" 1
+done
+run 0 sweep "$T/pairs.json" -q -o "$T/pairs.db" --resume
+grep -qE '^1 +2 +[0-9.]+ \(-?[0-9.]+ \.\. [0-9.]+\) +30$' "$T/out" || complain 'no interval in the table'
+out "in brackets: 95 % interval of the mean over the seeds, by Student's t"
+run 0 sweep "$T/pairs.json" -q -o "$T/fixed.db" --set services.chat.trace.arrival.process=fixed
+! grep -q 'in brackets' "$T/out" || complain 'an interval of seeds without effect'
 finish

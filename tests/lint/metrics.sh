@@ -12,11 +12,11 @@ families=$(sed 's/\..*//' "$known" | sort -u | tr '\n' '|' | sed 's/|$//')
 grep -rhE --include='*.[ch]' '"[a-z]+\.[a-z_.]+"' sim/world | grep -vE 'config_where|place\(' |
     grep -oE '"[a-z]+\.[a-z_.]+"' | tr -d '"' >>"$known"
 
-# Names in strings of C, of SQL and of the reports' script; not behind config_where, nor in key_names.c, which have keys
-# of scenarios.
+# Names in strings of C, of SQL and of the reports' script; not behind config_where, nor in files that have keys of
+# scenarios.
 grep -rnoE --include='*.[ch]' --include='*.sql' --include='*.js' \
     "(config_where\([^\"]*)?[\"']($families)\.[a-z0-9_.]+(\[[^\"']*\])?[\"']" analysis sim/cli sim/study |
-    grep -v -e config_where -e '^sim/cli/key_names.c:' |
+    grep -v -e config_where -e '^sim/cli/key_names.c:' -e '^sim/cli/size/size_settings.c:' |
     awk -v known="$known" '
         BEGIN { while ((getline name < known) > 0) is_known[name] }
         {

@@ -320,6 +320,7 @@ int simulate_into(const struct setup *setup, const struct recording_place *place
     code = recording_begin(&recording, place, setup, diag);
     if (code == 0) {
         code = record_world(world, &recording, also, diag);
+        if (code == 0) warn_absent_job_types(setup, world, diag);
         recording_close(&recording);
     }
     world_destroy(world);

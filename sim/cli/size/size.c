@@ -49,7 +49,7 @@ static const struct option size_options_table[] = {
      "prices on demand of this list of 'orrery list prices' (default: those of 'orrery list gpus')"},
     {NULL, "max-gpus", 0, OPTION_TEXT, AT(most_gpus), "N", NULL, "at most so many GPUs (default: 64)"},
     {NULL, "disaggregated", 'd', OPTION_FLAG, AT(disaggregated), NULL, NULL,
-     "try pools for prompts and decoding, too; KV moves over a network of 50 GB/s per node"},
+     "try pools for prompts and decoding, too; KV moves over a network of 50 GB/s per GPU"},
     {NULL, "set", 's', OPTION_TEXTS, AT(settings), "KEY=VALUE", NULL,
      "set a value of the scenario; the service is services.llm"},
     {"What comes out", "study", 0, OPTION_TEXT, AT(study), "FILE", NULL,
@@ -541,7 +541,8 @@ const struct verb verb_size = {
     .usage = "LLM --trace FILE|--rate N/s --slo LIMIT [options]",
     .notes = "Searches GPUs, tensor and pipeline parallelism, batching policies with their token budgets, and numbers of\n"
              "replicas. An LLM with experts is also tried with an attention group per GPU, on up to 32 GPUs of 4 nodes.\n"
-             "What cannot hold the LLM is left out. Prices count the GPUs of the replicas.\n",
+             "Pools and replicas of more than a node have a network of 50 GB/s per GPU. What cannot hold the LLM is left\n"
+             "out. Prices count the GPUs of the replicas.\n",
     .options = size_options_table,
     .explain_key = size_explain_option,
     .options_bytes = sizeof(struct size_verb_options),

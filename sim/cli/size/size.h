@@ -140,6 +140,7 @@ struct size_requests {
     } * items;
     double span_s;                       /* first to last arrival */
     double prompt_tokens, output_tokens; /* of all */
+    size_t n_warm;                       /* those that arrive after the warm-up: no objective counts others */
     size_t counted[SIZE_MAX_OBJECTIVES]; /* requests that an objective counts */
     size_t n_long[SIZE_MAX_OBJECTIVES];  /* of these, longer than the LLM's context: rejected by every fleet */
     bool is_closed;                      /* arrivals depend on the fleet: only the first ones are here */
@@ -165,6 +166,8 @@ struct size_bound {
     int limit;                  /* an objective that no number of replicas meets; -1: none */
     double alone_s;             /* of that objective: a lower bound of the quantile */
     bool cannot_run;            /* `why` says what does not fit or cannot be split */
+    bool is_wrong;              /* it cannot run by a setting of the question */
+    bool has_no_error;          /* the question asks for both ends of the interval, which is not known */
     char why[DIAG_TEXT_CHARS];
 };
 
@@ -184,8 +187,10 @@ enum size_pool { SIZE_PREFILL, SIZE_DECODE, SIZE_POOLS };
 enum size_phase { SIZE_WITH_PROMPTS, SIZE_DECODING_ALONE, SIZE_PHASES };
 
 struct size_outcome {
-    bool has_run; /* false: `why` says why */
+    bool has_run;  /* false: `why` says why */
+    bool is_wrong; /* it cannot run by a setting of the question */
     bool meets;
+    bool has_no_error; /* it meets all at both ends of the interval, which are its prediction: no error is known */
     int n_simulations; /* that it took, as predicted and at the ends of the interval */
     bool is_cut;       /* ended as soon as an objective was missed for good; values are not known */
     int missed;        /* the first objective that was missed; -1: none */
@@ -212,6 +217,14 @@ struct size_case {
 void size_try(const struct size_question *question, const struct size_requests *requests,
               const struct size_option *option, int64_t replicas, struct size_case how,
               const volatile sig_atomic_t *interrupt, struct size_outcome *outcome);
+
+/* As size_try, with the findings. Returns 0 or a negative code. */
+int size_try_told(const struct size_question *question, const struct size_requests *requests,
+                  const struct size_option *option, int64_t replicas, struct size_case how,
+                  const volatile sig_atomic_t *interrupt, struct size_outcome *outcome, struct diag *diag);
+
+/* Whether the first finding is of a setting (--set) that is wrong, and not of an LLM that does not fit. */
+bool size_is_wrong(int code, const struct diag *diag);
 
 /* --- size_search.c --- */
 
@@ -252,8 +265,9 @@ struct size_result {
     struct size_fewer fewer[SIZE_POOLS]; /* [0]: one replica less, with pools of those that decode; [1]: for prompts */
     const struct size_state *other;      /* the best with pools if the best one has none, or without; NULL: none */
     struct size_outcome other_fast, other_slow;
-    bool has_sure;                    /* the best one misses a limit at an end: `sure` was searched, too */
-    struct size_state sure;           /* the best that keeps the limits at both ends; replicas 0: there is none */
+    bool has_sure;                    /* the best one misses a limit at an end, or its error is not known: `sure` was
+                                       * searched, too */
+    struct size_state sure;           /* the best that is known to keep both ends; replicas 0: there is none */
     struct size_state sure_other;     /* of these, the best of the other kind; replicas 0: none was found */
     double sure_open_usd_per_h;       /* as size_open_of_kind, of that kind and any GPU */
     struct size_state sure_alike;     /* the best of that kind with the GPU of `sure`; replicas 0: none was found */
@@ -262,6 +276,7 @@ struct size_result {
     int64_t n_simulations;       /* in all: of each run that was tried, at the ends of the interval, and for `sure` */
     int64_t n_sweep;             /* runs of a sweep over all options and numbers of replicas */
     size_t n_unfit, n_ruled_out; /* options that cannot hold the LLM, and that a closed form rules out */
+    size_t n_uncertain;          /* of all others: options without a known error, where both ends must be kept */
     double poisson_per_s;        /* rate of the arrivals; 0: they are not Poisson */
     bool names_kernels;          /* the settings name a calibration, or a set of its kernels */
     const char *cost_model, *engine; /* of all fleets, by name; engine NULL: the cost model knows no engines */
@@ -323,6 +338,11 @@ static inline const char *size_gpus_word(int64_t n)
 /* The largest part of a limit that an objective takes in a run, and the objective. */
 double size_tightest(const struct size_question *question, const struct size_outcome *outcome, size_t *at);
 
+/* Whether the times of a fleet at an end of the interval differ from its prediction. They are equal where the error of
+ * its times is not known. */
+bool size_has_error(const struct size_question *question, const struct size_outcome *predicted,
+                    const struct size_outcome *end);
+
 /* How much of the model's error to its slow side a fleet withstands: 0 to 1, the share of the way from the prediction
  * to the slow value at which it first misses a limit, and that limit. 1: it misses none there, or the end is not
  * known. */
@@ -340,8 +360,8 @@ void size_add_saturation(const struct size_state *state, struct text *text);
 
 /* --- size_settings.c --- */
 
-/* Refuses each --set of what the search chooses itself, or of another service than "llm". Returns 0, SIM_E_USAGE or
- * SIM_E_NOMEM. */
+/* Refuses each --set of what the search chooses itself, of what an option of 'size' says, or of another service than
+ * "llm". Returns 0, SIM_E_USAGE or SIM_E_NOMEM. */
 int size_check_settings(const struct option_texts *settings, struct arena *arena, struct diag *diag);
 
 /* A callback for struct verb: what stands for an option that 'size' lacks. */
@@ -390,9 +410,9 @@ void size_open_fleet(const char *key, const struct size_question *question, cons
 enum size_topic { SIZE_FLEET, SIZE_LATENCY, SIZE_POOL_LINES, SIZE_TRUST, SIZE_PRICES, SIZE_TOPICS };
 
 /* The answer in lines: the question; the cheapest fleet with its price; where it misses a limit at an end of the
- * interval, the cheapest that keeps both ends; the load; latencies of the first; the limit that binds; their interval
- * by the error of the cost model; where the price comes from; what pools change, if they were tried, and the latencies
- * with and without; what limits it; how the requests of a rate arrive; how sure this is.
+ * interval or its error is not known, the cheapest known to keep both ends; the load; latencies of the first; the limit
+ * that binds; their interval by the error of the cost model; where the price comes from; what pools change, if they
+ * were tried, and the latencies with and without; what limits it; how the requests of a rate arrive; how sure this is.
  * Without a fleet the second line says so and is the last. */
 enum { SIZE_MAX_LINES = 13 };
 

@@ -253,13 +253,16 @@ int size_answer(const struct size_question *question, const struct size_result *
     if (result->n_simulations != result->n_runs)
         answer_say(&answer, " (%" PRId64 " simulations with those at the ends of the interval%s)",
                    result->n_simulations, result->has_sure ? " and for the fleet to be sure" : "");
-    answer_say(&answer, "; of %zu configurations %zu cannot hold %s, and closed forms rule out %zu\n", result->n,
+    answer_say(&answer, "; of %zu configurations %zu cannot hold %s, and closed forms rule out %zu", result->n,
                result->n_unfit, question->llm, result->n_ruled_out);
+    if (result->n_uncertain > 0) answer_say(&answer, "; %zu have no known error", result->n_uncertain);
+    answer_say(&answer, "\n");
     answer_number(&answer, "runs", (double)result->n_runs);
     answer_number(&answer, "simulations", (double)result->n_simulations);
     answer_number(&answer, "sweep_runs", (double)result->n_sweep);
     answer_number(&answer, "configurations", (double)result->n);
     answer_number(&answer, "unfit", (double)result->n_unfit);
     answer_number(&answer, "ruled_out", (double)result->n_ruled_out);
+    if (question->sure) answer_number(&answer, "uncertain", (double)result->n_uncertain);
     return answer_end(&answer, code, out, diag);
 }

@@ -5,11 +5,12 @@
  *
  * Work: the share of requests that must be in time needs replica time. Prompts take at least the best time per token
  * of any chunk. Tokens take at least their share of the best batch that fits into the KV cache and keeps to the limit
- * on the time per token. n replicas have n times the span of the arrivals and the limits. Where prompts and decoding
- * share iterations, the larger of both counts, else the sum.
+ * on the time per token. Requests of the warm-up need not be in time. n replicas have n times the span of the arrivals
+ * and the limits. Where prompts and decoding share iterations, the larger of both counts, else the sum.
  *
  * The costs are not quite monotone (waves of tiles, kernels chosen by size), so every bound is taken times SLACK. */
 #include "sim/catalog/cost.h"
+#include "sim/catalog/time_error.h"
 #include "sim/cli/size/size.h"
 #include "sim/core/units.h"
 #include "sim/world/policy/speculation.h"
@@ -23,6 +24,7 @@ static const double SLACK = 0.9;
 /* A replica of the option, its model, and what fits into it. */
 struct replica_model {
     struct setup setup;
+    struct time_error error; /* of a run's times */
     struct gpu_spec gpu;
     struct llm_spec llm;
     struct iteration_model model;
@@ -61,6 +63,7 @@ static int build(const struct size_question *question, const struct size_option 
                                          .arena = arena,
                                          .diag = diag};
     code = cost_build(&pool.cost, &request, &replica->model);
+    if (code == 0) code = cost_time_error(&pool.cost, &request, &replica->error);
     if (code != 0 || replica->kv_tokens > 0) return code;
     const int64_t gpus = size_replica_gpus(option);
     return diag_error(diag, SIM_E_UNFIT, NULL, NULL,
@@ -204,10 +207,11 @@ static int find_work(const struct size_question *question, const struct size_req
     if (sorted == NULL) return SIM_E_NOMEM;
     double share = ttft != NULL ? ttft->quantile : e2e != NULL ? e2e->quantile : 0;
     const double wait_s = ttft != NULL ? ttft->limit_s : e2e != NULL ? e2e->limit_s : (double)INFINITY;
-    const double prompts = least_tokens(requests, true, share, sorted);
+    const double warm_frac = (double)requests->n_warm / (double)requests->n;
+    const double prompts = least_tokens(requests, true, share * warm_frac, sorted);
     if (share > 0) *n_prefill = SLACK * prompts * best_prefill_s(replica) / (requests->span_s + wait_s);
     share = fmax(0, share + (tpot != NULL ? tpot->quantile : 1) - 1); /* in time in both */
-    const double tokens = least_tokens(requests, false, share, sorted);
+    const double tokens = least_tokens(requests, false, share * warm_frac, sorted);
     const double longest = requests->n > 0 ? sorted[requests->n - 1] : 0;
     const double last_s = e2e != NULL    ? e2e->limit_s
                           : tpot != NULL ? wait_s + longest * tpot->limit_s
@@ -222,7 +226,7 @@ static int find_work(const struct size_question *question, const struct size_req
 
 int64_t size_bound_replicas(const struct size_bound *bound, const struct size_option *option)
 {
-    if (bound->cannot_run || bound->limit >= 0) return INT64_MAX;
+    if (bound->cannot_run || bound->has_no_error || bound->limit >= 0) return INT64_MAX;
     if (option->prefill_replicas > 0) {
         const double decode = fmax(1, ceil(bound->n_decode));
         return (double)option->prefill_replicas < bound->n_prefill ? INT64_MAX
@@ -244,10 +248,12 @@ int size_bound_find(const struct size_question *question, const struct size_opti
     int code = build(question, option, &replica, &diag);
     if (code == SIM_E_UNFIT || code == SIM_E_CONFIG || code == SIM_E_USAGE) {
         bound->cannot_run = true;
+        bound->is_wrong = size_is_wrong(code, &diag);
         snprintf(bound->why, sizeof bound->why, "%s", diag.n_items > 0 ? diag.items[0].text : sim_err_text(code));
         code = 0;
     } else if (code == 0) {
         code = find_work(question, requests, &replica, &bound->n_prefill, &bound->n_decode);
+        bound->has_no_error = question->sure && replica.error.basis == NULL;
         for (size_t i = 0; code == 0 && i < question->n_objectives && bound->limit < 0; i++)
             if (is_ruled_out(question, requests, &replica, i)) bound->limit = (int)i;
         if (code == 0 && bound->limit >= 0)

@@ -43,14 +43,18 @@ static int end_all(const struct size_question *question, struct map *map, const 
     return code;
 }
 
-/* Where no error is known, the slow end is the prediction. */
+bool size_has_error(const struct size_question *question, const struct size_outcome *predicted,
+                    const struct size_outcome *end)
+{
+    for (size_t i = 0; end->has_run && i < question->n_objectives; i++)
+        if (end->values[i] != predicted->values[i]) return true;
+    return false;
+}
+
 static enum size_end judge_end(const struct size_question *question, const struct size_state *state)
 {
-    if (!state->slow.has_run) return SIZE_END_UNKNOWN;
-    if (!state->slow.meets) return SIZE_END_MISSED;
-    for (size_t i = 0; i < question->n_objectives; i++)
-        if (state->slow.values[i] != state->good.values[i]) return SIZE_END_KEPT;
-    return SIZE_END_UNKNOWN;
+    if (!size_has_error(question, &state->good, &state->slow)) return SIZE_END_UNKNOWN;
+    return state->slow.meets ? SIZE_END_KEPT : SIZE_END_MISSED;
 }
 
 /* The model errs by a factor of its times, so the way to the slow value is measured in logarithms. The predictions of
@@ -89,8 +93,15 @@ void size_add_saturation(const struct size_state *state, struct text *text)
     }
 }
 
-/* Of equal price, fleets that keep their limits at the slow end come first, then those that withstand more of the
- * error. The order of the others stays.
+/* The rank of a fleet among those of equal price, as below. An unknown slow end is not a kept one. */
+static double rank_by_slow_end(const struct size_question *question, const struct size_state *state)
+{
+    size_t at_limit;
+    return size_withstood(question, state, &at_limit) + (state->slow_end == SIZE_END_KEPT ? 1 : 0);
+}
+
+/* Of equal price, fleets that keep their limits at the slow end come first, then those without a known error, then
+ * those that withstand more of the error. The order of the others stays.
  *
  * Among fleets that miss a limit, the largest multiple of a limit at the slow end would be the wrong order. How far a
  * limit is missed there says little of how likely it is missed. Near its capacity the times of a fleet grow without
@@ -101,7 +112,6 @@ void size_add_saturation(const struct size_state *state, struct text *text)
  * all iterations, stands for it. */
 static void sort_by_slow_end(const struct size_question *question, struct size_result *result)
 {
-    size_t at_limit;
     for (size_t i = 1; i < result->n_best; i++) {
         const size_t moved = result->best[i];
         const struct size_state *state = &result->states[moved];
@@ -109,7 +119,7 @@ static void sort_by_slow_end(const struct size_question *question, struct size_r
         for (; at > 0; at--) {
             const struct size_state *before = &result->states[result->best[at - 1]];
             if (size_usd_per_h(before) != size_usd_per_h(state)) break;
-            if (size_withstood(question, before, &at_limit) >= size_withstood(question, state, &at_limit)) break;
+            if (rank_by_slow_end(question, before) >= rank_by_slow_end(question, state)) break;
             result->best[at] = result->best[at - 1];
         }
         result->best[at] = moved;
@@ -221,8 +231,6 @@ int size_ends(const struct size_question *question, struct map *map, struct aren
             diag_warning(diag, NULL, NULL, "no interval, as a run at one of its ends failed: %s", ends[i]->why);
     for (size_t i = 0; i < question->n_objectives && result->fast.has_run && result->slow.has_run; i++)
         result->has_ends |= result->fast.values[i] != result->slow.values[i];
-    if (question->sure && !result->has_ends)
-        diag_warning(diag, NULL, NULL, "--sure asks nothing more of this fleet: the error of its times is not known");
     return 0;
 }
 

@@ -39,7 +39,15 @@ void size_open_fleet(const char *key, const struct size_question *question, cons
     text_fini(&text);
 }
 
-/* The values of a fleet as predicted, and at the ends of the interval where they are known (NULL: not). */
+/* The values of a fleet as predicted, and at an end of the interval that was asked for (NULL: it was not). Null: the
+ * error of its times is not known. */
+static void write_end(const struct size_question *question, const char *key, const struct size_outcome *predicted,
+                      const struct size_outcome *end, size_t at, struct answer *answer)
+{
+    if (end != NULL)
+        answer_number(answer, key, size_has_error(question, predicted, end) ? end->values[at] : (double)NAN);
+}
+
 static void write_values(const struct size_question *question, const struct size_outcome *predicted,
                          const struct size_outcome *fast, const struct size_outcome *slow, struct answer *answer)
 {
@@ -49,8 +57,8 @@ static void write_values(const struct size_question *question, const struct size
         answer_text(answer, "name", question->objectives[i].name);
         answer_number(answer, "limit_s", question->objectives[i].limit_s);
         answer_number(answer, "predicted_s", predicted->values[i]);
-        if (fast != NULL && fast->has_run) answer_number(answer, "fast_s", fast->values[i]);
-        if (slow != NULL && slow->has_run) answer_number(answer, "slow_s", slow->values[i]);
+        write_end(question, "fast_s", predicted, fast, i, answer);
+        write_end(question, "slow_s", predicted, slow, i, answer);
         answer_close(answer, '}');
     }
     answer_close(answer, ']');
@@ -93,7 +101,7 @@ static void write_trust(const struct size_result *result, struct answer *answer)
     answer_close(answer, '}');
 }
 
-/* An empty object where no fleet keeps its limits at both ends. */
+/* An empty object where no fleet is known to keep its limits at both ends. */
 static void write_sure(const struct size_question *question, const struct size_state *sure, struct answer *answer)
 {
     if (sure->replicas == 0) {
@@ -153,8 +161,7 @@ int size_write_fields(const struct size_question *question, const struct size_re
     if (code != 0 || result->n_best == 0) return code;
     const struct size_state *best = &result->states[result->best[0]];
     size_open_fleet("cheapest", question, best, answer);
-    write_values(question, &best->good, result->has_ends ? &result->fast : NULL,
-                 result->has_ends ? &result->slow : NULL, answer);
+    write_values(question, &best->good, &result->fast, &result->slow, answer);
     answer_close(answer, '}');
     if (result->has_sure) write_sure(question, &result->sure, answer);
     if (result->has_sure) write_sure_kinds(question, result, answer);

@@ -25,17 +25,20 @@ static uint32_t find_objectives(const struct size_question *question, const stru
     return found;
 }
 
-static int add(const struct size_question *question, const struct request_record *record,
+/* As in a run's metrics, requests that arrive during the warm-up do not count. */
+static int add(const struct size_question *question, const struct request_record *record, sim_ns warmup_ns,
                struct size_requests *requests)
 {
+    const bool is_warm = record->arrival_ns >= warmup_ns;
     const struct size_request request = {record->id, record->prompt_tokens, record->output_tokens,
-                                         find_objectives(question, record), record->n_prefix_blocks > 0};
+                                         is_warm ? find_objectives(question, record) : 0, record->n_prefix_blocks > 0};
     const int64_t tokens = (int64_t)record->prompt_tokens + record->output_tokens;
     const bool is_long = question->max_context > 0 && tokens > question->max_context;
     for (size_t i = 0; i < question->n_objectives; i++) {
         requests->counted[i] += request.objectives >> i & 1;
         requests->n_long[i] += is_long && (request.objectives >> i & 1);
     }
+    requests->n_warm += is_warm;
     requests->prompt_tokens += record->prompt_tokens;
     requests->output_tokens += record->output_tokens;
     return vec_push(&requests->items, &requests->n, &requests->capacity, request);
@@ -61,6 +64,9 @@ static int check_objective(const struct size_question *question, const struct si
     char hint[128];
     const struct size_objective *objective = &question->objectives[i];
     const size_t n = requests->counted[i], n_long = requests->n_long[i];
+    if (requests->n_warm == 0)
+        return diag_error(diag, SIM_E_USAGE, "warmup", "a shorter warm-up, or a longer load",
+                          "all %zu requests arrive before the warm-up ends: none counts", requests->n);
     if (requests->counted[i] == 0)
         return diag_error(diag, SIM_E_USAGE, "--slo", NULL, "no request of the trace counts for '%s'", objective->name);
     if (n_long <= n - size_rank(objective->quantile, n)) return 0;
@@ -89,7 +95,7 @@ int size_requests_read(const struct size_question *question, const struct setup 
     while ((code = source->next(source, &record, diag)) == 1) {
         if (requests->n == 0) first_ns = record.arrival_ns;
         last_ns = record.arrival_ns;
-        code = add(question, &record, requests);
+        code = add(question, &record, setup->scenario.warmup_ns, requests);
         if (code != 0) break;
     }
     source->close(source);

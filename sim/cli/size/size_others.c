@@ -13,6 +13,7 @@ struct other {
     const struct size_state *last;  /* of those simulated that missed: the one that was stopped last */
     const struct size_state *ruled; /* of those a closed form rules out by an objective, the nearest */
     const struct size_state *unfit; /* one that cannot run */
+    const struct size_state *uncertain; /* one without a known error, where both ends must be kept */
     const struct size_state *busy;  /* of those whose work is too much for the GPUs, the one that needs the fewest */
     double open_usd_per_h;          /* the least price of a fleet that was not tried; INFINITY: none is left */
 };
@@ -36,7 +37,8 @@ static int64_t needed_gpus(const struct size_state *state)
 /* A fleet of another number of replicas that may meet the objectives, as far as the search knows. */
 static double open_usd_per_h(const struct size_state *state)
 {
-    const bool is_open = !state->bound.cannot_run && !state->is_exact && state->failed < state->most;
+    const bool is_out = state->bound.cannot_run || state->bound.has_no_error;
+    const bool is_open = !is_out && !state->is_exact && state->failed < state->most;
     if (!is_open) return (double)INFINITY;
     return (double)((state->failed + 1) * size_replica_gpus(&state->option)) * state->option.gpu->usd_per_h;
 }
@@ -62,6 +64,8 @@ static void look_at(const struct size_question *question, const struct size_resu
     } else if (bound->limit >= 0) {
         if (other->ruled == NULL || ruled_ratio(question, state) < ruled_ratio(question, other->ruled))
             other->ruled = state;
+    } else if (bound->has_no_error) {
+        other->uncertain = state;
     } else if (state->bad.has_run && state->bad.missed >= 0) {
         if (other->last == NULL || ended_frac(result, state) > ended_frac(result, other->last)) other->last = state;
     } else if (state->failed >= state->most && size_bound_replicas(bound, &state->option) < INT64_MAX) {
@@ -116,6 +120,8 @@ static void add_reason(const struct size_question *question, const struct size_r
     } else if (other->busy != NULL) {
         text_printf(text, "the work needs at least %" PRId64 " GPUs (closed form), more than --max-gpus %" PRId64,
                     needed_gpus(other->busy), question->most_gpus);
+    } else if (other->uncertain != NULL) {
+        text_add(text, "cannot be sure: the error of its times is not known");
     } else {
         text_printf(text, "cannot run %s", question->llm);
         if (other->unfit != NULL) text_printf(text, ": %s", other->unfit->bound.why);

@@ -134,12 +134,16 @@ static void add_no_interval(const struct size_result *result, const struct size_
         text_add(text, "no measured run tells the error of such times");
 }
 
-/* Behind the fleet that is best as predicted: ", as predicted; if the model errs to its slow side, it misses ...". */
+/* Behind the fleet that is best as predicted: ", as predicted; if the model errs to its slow side, it misses ...", or
+ * that its error is not known. */
 static void add_bold(const struct size_question *question, const struct size_result *result, struct text *text)
 {
     if (!result->has_sure) return;
     text_add(text, ", as predicted");
-    add_missed(question, result, text);
+    if (result->has_ends)
+        add_missed(question, result, text);
+    else
+        text_add(text, "; the error of its times is not known");
 }
 
 /* How much more than the best an option costs. */
@@ -157,7 +161,7 @@ static void add_sure(const struct size_question *question, const struct size_res
     const struct size_state *sure = &result->sure;
     text_add(text, "to be sure: ");
     if (sure->replicas == 0) {
-        text_printf(text, "no fleet of at most %" PRId64 " %s keeps the limits at both ends of the interval",
+        text_printf(text, "no fleet of at most %" PRId64 " %s is known to keep the limits at both ends of the interval",
                     question->most_gpus, size_gpus_word(question->most_gpus));
         return;
     }
@@ -260,6 +264,8 @@ static void say_fleets(const struct size_question *question, const struct size_r
     if (result->n_best == 0) {
         text_printf(text, "no configuration of at most %" PRId64 " %s meets this", question->most_gpus,
                     size_gpus_word(question->most_gpus));
+        if (result->n_uncertain > 0)
+            text_printf(text, "; %zu cannot be sure, as the error of their times is not known", result->n_uncertain);
         end_line(text, SIZE_FLEET, arena, lines);
         return;
     }

@@ -34,14 +34,16 @@ static void try_one(void *context, size_t item, void *result)
     const struct searching *searching = context;
     const struct sizing_try *made = &searching->tries[item];
     static const enum time_case cases[] = {TIMES_SLOW, TIMES_FAST, TIMES_PREDICTED}; /* the likeliest miss first */
-    struct size_outcome *outcome = result;
+    struct size_outcome *outcome = result, slow = {0};
     int n = 0;
     for (size_t i = searching->question->sure ? 0 : 2; i < 3; i++) {
         size_try(searching->question, &searching->result->requests, &searching->result->states[made->option].option,
                  made->replicas, (struct size_case){cases[i], false}, searching->interrupt, outcome);
         outcome->n_simulations = ++n;
         if (!outcome->has_run || !outcome->meets) return;
+        if (cases[i] == TIMES_SLOW) slow = *outcome;
     }
+    outcome->has_no_error = slow.has_run && !size_has_error(searching->question, outcome, &slow);
 }
 
 static bool is_same_shape(const struct size_option *a, const struct size_option *b)
@@ -74,16 +76,24 @@ static void take_bounds(const struct size_question *question, struct size_result
                                             .least = size_bound_replicas(&state->bound, &state->option),
                                             .most = question->most_gpus / gpus, .group = group_of(result, i)};
         result->n_sweep += options[i].most - size_first_replicas(&state->option) + 1;
+        const bool is_uncertain = state->bound.has_no_error && state->bound.limit < 0;
         result->n_unfit += state->bound.cannot_run;
-        result->n_ruled_out += !state->bound.cannot_run && options[i].least > options[i].most;
+        result->n_uncertain += is_uncertain;
+        result->n_ruled_out += !state->bound.cannot_run && !is_uncertain && options[i].least > options[i].most;
     }
 }
 
 static void take_outcome(struct sizing *sizing, const struct sizing_try *made, const struct size_outcome *outcome,
-                         struct size_state *state)
+                         struct size_result *result)
 {
+    struct size_state *state = &result->states[made->option];
     enum sizing_verdict verdict = SIZING_CANNOT_RUN;
-    if (outcome->has_run) verdict = outcome->meets ? SIZING_MEETS : SIZING_FAILS;
+    if (outcome->has_no_error) {
+        result->n_uncertain += !state->bound.has_no_error;
+        state->bound.has_no_error = true;
+    } else if (outcome->has_run) {
+        verdict = outcome->meets ? SIZING_MEETS : SIZING_FAILS;
+    }
     if (verdict == SIZING_MEETS && (state->replicas == 0 || made->replicas < state->replicas)) {
         state->replicas = made->replicas;
         state->good = *outcome;
@@ -92,8 +102,9 @@ static void take_outcome(struct sizing *sizing, const struct sizing_try *made, c
         state->bad = *outcome;
         state->bad_replicas = made->replicas;
     }
-    if (verdict == SIZING_CANNOT_RUN) {
+    if (!outcome->has_run) {
         state->bound.cannot_run = true;
+        state->bound.is_wrong = outcome->is_wrong;
         snprintf(state->bound.why, sizeof state->bound.why, "%s", outcome->why);
     }
     sizing_tell(sizing, made, verdict);
@@ -113,7 +124,7 @@ static int simulate_all(const struct searching *searching, struct sizing *sizing
     while (code == 0 && (map->n = sizing_next(sizing, tries, ROUND)) > 0) {
         code = map_run(map, outcomes, diag);
         for (size_t i = 0; code == 0 && i < map->n; i++) {
-            take_outcome(sizing, &tries[i], &outcomes[i], &searching->result->states[tries[i].option]);
+            take_outcome(sizing, &tries[i], &outcomes[i], searching->result);
             searching->result->n_simulations += outcomes[i].n_simulations;
         }
         if (code == 0 && report != NULL) report(report_context, (int64_t)sizing->n_tries);
@@ -219,6 +230,22 @@ static int read_common(const struct size_question *question, const volatile sig_
                       "with times of arrival, or a rate");
 }
 
+/* Where no fleet ran, and some cannot by a setting of the question, that setting is an error. */
+static int check_wrong(const struct searching *searching, struct diag *diag)
+{
+    const struct size_result *result = searching->result;
+    const struct size_state *wrong = NULL;
+    struct size_outcome outcome;
+    for (size_t i = 0; i < result->n; i++) {
+        const struct size_state *state = &result->states[i];
+        if (state->good.has_run || state->bad.has_run) return 0;
+        if (wrong == NULL && state->bound.is_wrong) wrong = state;
+    }
+    if (wrong == NULL) return 0;
+    return size_try_told(searching->question, &result->requests, &wrong->option, size_first_replicas(&wrong->option),
+                         (struct size_case){TIMES_PREDICTED, false}, searching->interrupt, &outcome, diag);
+}
+
 /* Searches, without the ends of the best. */
 static int search(struct searching *searching, struct map *map, void (*report)(void *context, int64_t n_runs),
                   void *report_context, struct arena *arena, struct diag *diag)
@@ -249,10 +276,11 @@ static int search(struct searching *searching, struct map *map, void (*report)(v
     sizing_start(&sizing, options, result->n, SIZE_WANTED);
     code = simulate_all(searching, &sizing, map, report, report_context, diag);
     if (code == 0 && take_best(question, &sizing, arena, result) != 0) code = diag_nomem(diag);
-    return code;
+    return code == 0 ? check_wrong(searching, diag) : code;
 }
 
-/* The cheapest fleet that keeps the limits at both ends, where the best one does not. */
+/* The cheapest fleet that is known to keep the limits at both ends, where the best one is not. Where no option has a
+ * known error, there is nothing to search. */
 static int find_sure(const struct searching *searching, struct map *map, struct arena *arena,
                      struct size_result *result, struct diag *diag)
 {
@@ -263,7 +291,8 @@ static int find_sure(const struct searching *searching, struct map *map, struct 
     *question = *searching->question;
     question->sure = true;
     const int code = search(&sure, map, NULL, NULL, arena, diag);
-    result->has_sure = code == 0;
+    result->has_sure = code == 0 &&
+                       (result->has_ends || found.n_uncertain + found.n_unfit + found.n_ruled_out < found.n);
     if (code == 0 && found.n_best > 0) {
         result->sure = found.states[found.best[0]];
         const struct size_gpu *gpu = result->sure.option.gpu;
@@ -288,8 +317,10 @@ int size_search(const struct size_question *question, int workers, const volatil
     struct map map = {.workers = workers, .interrupt = interrupt};
     int code = search(&searching, &map, report, report_context, arena, diag);
     if (code == 0) code = size_ends(question, &map, arena, result, diag);
-    const bool is_missed = code == 0 && result->has_ends && !(result->fast.meets && result->slow.meets);
-    if (is_missed && !question->sure) code = find_sure(&searching, &map, arena, result, diag);
+    const bool has_run = result->fast.has_run && result->slow.has_run;
+    const bool is_sure = result->has_ends && result->fast.meets && result->slow.meets;
+    if (code == 0 && result->n_best > 0 && has_run && !is_sure && !question->sure)
+        code = find_sure(&searching, &map, arena, result, diag);
     return code == 0 ? size_end_sure(question, &map, result, diag) : code;
 }
 

@@ -47,39 +47,81 @@ static bool has_member(const struct json_node *value, const char *path)
     return value != NULL;
 }
 
-/* Whether the setting is of the key, or of a section above it with an object that has the key. */
-static bool sets_key(const char *setting, const struct json_node *value, const char *key)
+/* Whether the setting is of the key, or of a section above it with an object that has the key; with `within`, also of a
+ * key in the section that the key is. */
+static bool sets_key(const char *setting, const struct json_node *value, const char *key, bool within)
 {
-    const size_t n = strcspn(setting, "=");
+    const size_t n = strcspn(setting, "="), n_key = strlen(key);
+    if (within && n > n_key && strncmp(setting, key, n_key) == 0 && setting[n_key] == '.') return true;
     if (strncmp(setting, key, n) != 0) return false;
     return key[n] == '\0' || (key[n] == '.' && value != NULL && has_member(value, key + n + 1));
 }
 
+/* A key that --set may not have. */
+struct refused_key {
+    const char *key;
+    bool within; /* nor any key in this section */
+    const char *hint;
+};
+
 /* What the search chooses itself, and prints: a setting of it would make the answer another one's. */
-static int check_searched(const char *setting, struct arena *arena, struct diag *diag)
+static int check_searched(const char *setting, const struct json_node *value, struct diag *diag)
 {
     static const char of_engine[] =
         "--set services.llm.cost.engine=sglang-0.5 tries those of that engine; for others, 'orrery sweep'";
     static const char of_size[] = "--max-gpus limits it; 'orrery sweep' varies a scenario";
-    static const char *const searched[][2] = {
-        {"services.llm.batching", of_engine},
-        {"services.llm.batching.policy", of_engine},
-        {"services.llm.batching.token_budget", of_engine},
-        {"services.llm.batching.chunked_prefill_tokens", of_engine},
-        {"services.llm.replicas", of_size},
-        {"services.llm.tensor_parallel", of_size},
-        {"services.llm.pipeline_parallel", of_size},
-        {"services.llm.data_parallel", of_size},
-        {"services.llm.pools", "--disaggregated tries pools"},
-        {"cluster.gpu", "name GPUs with --gpu"},
-        {"cluster.mig", "name slices with --gpu, such as h100-sxm:1g.10gb"},
+    static const char of_node[] = "its nodes have 8 GPUs; 'orrery sweep' varies a scenario";
+    static const struct refused_key searched[] = {
+        {"services.llm.batching", false, of_engine},
+        {"services.llm.batching.policy", false, of_engine},
+        {"services.llm.batching.token_budget", false, of_engine},
+        {"services.llm.batching.chunked_prefill_tokens", false, of_engine},
+        {"services.llm.replicas", false, of_size},
+        {"services.llm.tensor_parallel", false, of_size},
+        {"services.llm.pipeline_parallel", false, of_size},
+        {"services.llm.data_parallel", false, of_size},
+        {"services.llm.scaling", true, of_size},
+        {"services.llm.pools", true, "--disaggregated tries pools"},
+        {"cluster.gpu", false, "name GPUs with --gpu"},
+        {"cluster.mig", false, "name slices with --gpu, such as h100-sxm:1g.10gb"},
+        {"cluster.nodes", false, of_size},
+        {"cluster.gpus_per_node", false, of_node},
+        {"cluster.node_types", true, of_node},
+        {"cluster.nodes_file", true, of_node},
+        {"cluster.unlimited", false, of_size},
     };
-    struct json_node *value;
-    const int code = read_value(setting, arena, &value, diag);
-    if (code != 0) return code;
     for (size_t i = 0; i < sizeof searched / sizeof *searched; i++)
-        if (sets_key(setting, value, searched[i][0]))
-            return diag_error(diag, SIM_E_USAGE, "--set", searched[i][1], "%s is what 'size' searches", searched[i][0]);
+        if (sets_key(setting, value, searched[i].key, searched[i].within))
+            return diag_error(diag, SIM_E_USAGE, "--set", searched[i].hint, "%s is what 'size' searches",
+                              searched[i].key);
+    return 0;
+}
+
+/* What an option or argument of 'size' says, and the answer names, or what no answer of it depends on. */
+static int check_asked(const char *setting, const struct json_node *value, struct diag *diag)
+{
+    static const char of_price[] = "--gpu 'NAME=$2.50/h' or --prices LIST prices GPUs";
+    static const char of_end[] =
+        "--requests N, or --set services.llm.trace.window=0s:60s, shortens the load; a request "
+        "that never ends exceeds every limit";
+    static const char of_runs[] =
+        "'size' stores no runs: --study FILE writes a study, whose runs 'orrery sweep' stores";
+    static const struct refused_key asked[] = {
+        {"services.llm.llm", false, "the LLM is the argument: orrery size LLM"},
+        {"services.llm.slo", true, "give limits with --slo, such as --slo ttft.p99=1s"},
+        {"services.llm.trace.arrival.rate", false, "give it with --rate, such as --rate 5/s"},
+        {"services.llm.trace.count", false, "give it with --requests"},
+        {"services.llm.trace.format", false, "--trace FILE names a trace, --format its format"},
+        {"services.llm.trace.path", false, "give it with --trace"},
+        {"cluster.gpu_price", false, of_price},
+        {"market", true, of_price},
+        {"until", false, of_end},
+        {"keep", false, of_runs},
+        {"name", false, of_runs},
+    };
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++)
+        if (sets_key(setting, value, asked[i].key, asked[i].within))
+            return diag_error(diag, SIM_E_USAGE, "--set", asked[i].hint, "%s has no place in 'size'", asked[i].key);
     return 0;
 }
 
@@ -87,8 +129,11 @@ int size_check_settings(const struct option_texts *settings, struct arena *arena
 {
     int code = 0;
     for (size_t i = 0; code == 0 && i < settings->n; i++) {
+        struct json_node *value;
         code = check_sections(settings->items[i], diag);
-        if (code == 0) code = check_searched(settings->items[i], arena, diag);
+        if (code == 0) code = read_value(settings->items[i], arena, &value, diag);
+        if (code == 0) code = check_searched(settings->items[i], value, diag);
+        if (code == 0) code = check_asked(settings->items[i], value, diag);
     }
     return code;
 }

@@ -104,13 +104,15 @@ static int compare_values(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The values of rank size_rank. */
+/* The values of rank size_rank. A request that the run did not end exceeds every limit. */
 static void take_quantiles(struct trying *trying)
 {
     for (size_t i = 0; i < trying->question->n_objectives; i++) {
-        const size_t rank = size_rank(trying->question->objectives[i].quantile, trying->n[i]);
-        qsort(trying->values[i], trying->n[i], sizeof(double), compare_values);
-        trying->outcome->values[i] = trying->n[i] > 0 ? trying->values[i][rank > 0 ? rank - 1 : 0] : (double)NAN;
+        const size_t n = trying->n[i], counted = trying->requests->counted[i];
+        const size_t rank = size_rank(trying->question->objectives[i].quantile, counted), at = rank > 0 ? rank - 1 : 0;
+        qsort(trying->values[i], n, sizeof(double), compare_values);
+        trying->outcome->values[i] = at < n ? trying->values[i][at] : counted > 0 ? (double)INFINITY : (double)NAN;
+        if (trying->outcome->missed < 0 && at >= n && counted > 0) trying->outcome->missed = (int)i;
     }
 }
 
@@ -129,27 +131,43 @@ static int run(struct trying *trying, const struct setup *setup, enum time_case 
     return 0;
 }
 
-void size_try(const struct size_question *question, const struct size_requests *requests,
-              const struct size_option *option, int64_t replicas, struct size_case how,
-              const volatile sig_atomic_t *interrupt, struct size_outcome *outcome)
+bool size_is_wrong(int code, const struct diag *diag)
+{
+    static const char setting[] = "--set";
+    const bool is_wrong = code == SIM_E_CONFIG || code == SIM_E_USAGE;
+    return is_wrong && diag->n_items > 0 && strncmp(diag->items[0].where, setting, sizeof setting - 1) == 0;
+}
+
+int size_try_told(const struct size_question *question, const struct size_requests *requests,
+                  const struct size_option *option, int64_t replicas, struct size_case how,
+                  const volatile sig_atomic_t *interrupt, struct size_outcome *outcome, struct diag *diag)
 {
     struct trying trying = {.question = question, .requests = requests, .outcome = outcome,
                             .prefill_replicas = option->prefill_replicas, .is_whole = how.is_whole};
     struct setup setup;
-    struct diag diag;
-    diag_init(&diag);
     *outcome = (struct size_outcome){.missed = -1, .kv_peak_frac = (double)NAN,
                                       .busy_frac = (double)NAN};
-    int code = size_load(question, option, replicas, &setup, &diag);
+    int code = size_load(question, option, replicas, &setup, diag);
     for (size_t i = 0; code == 0 && i < question->n_objectives; i++) {
         trying.values[i] = mem_zalloc(requests->counted[i] + 1, sizeof(double));
         if (trying.values[i] == NULL) code = SIM_E_NOMEM;
     }
-    if (code == 0) code = run(&trying, &setup, how.time_case, interrupt, &diag);
+    if (code == 0) code = run(&trying, &setup, how.time_case, interrupt, diag);
     outcome->has_run = code == 0;
     outcome->meets = code == 0 && outcome->missed < 0;
+    outcome->is_wrong = size_is_wrong(code, diag);
     if (code != 0)
-        snprintf(outcome->why, sizeof outcome->why, "%s", diag.n_items > 0 ? diag.items[0].text : sim_err_text(code));
+        snprintf(outcome->why, sizeof outcome->why, "%s", diag->n_items > 0 ? diag->items[0].text : sim_err_text(code));
     for (size_t i = 0; i < question->n_objectives; i++) mem_free(trying.values[i]);
     setup_fini(&setup);
+    return code;
+}
+
+void size_try(const struct size_question *question, const struct size_requests *requests,
+              const struct size_option *option, int64_t replicas, struct size_case how,
+              const volatile sig_atomic_t *interrupt, struct size_outcome *outcome)
+{
+    struct diag diag;
+    diag_init(&diag);
+    size_try_told(question, requests, option, replicas, how, interrupt, outcome, &diag);
 }

@@ -10,6 +10,7 @@
 #include "sim/cli/study/study_subject.h"
 #include "sim/cli/study/sweep_refused.h"
 #include "sim/cli/study/sweep_table.h"
+#include "sim/cli/study/sweep_warnings.h"
 #include "sim/cli/study/sweeping.h"
 #include "sim/core/path.h"
 #include "sim/study/sweep.h"
@@ -205,18 +206,23 @@ static int do_sweep(struct cli *cli, const struct sweep_verb_options *options, c
     how->progress_context = &watch;
     int code = sweeping_init(&host, cli);
     const bool is_first = how->ranks == NULL || how->ranks->rank == 0;
+    if (code == 0) code = heard_create(study, &host.heard, &cli->diag);
     if (code == 0 && is_first) sweeping_replicates_warn(&host, study, path, how->output, cli->err);
     if (code == 0) code = sweep(study, how, &host.runner, &result, &cli->diag);
     how->progress_context = NULL;
-    sweeping_fini(&host);
     if (watch.has_line) fprintf(cli->err, "\r\033[K");
     bool is_written = (code == 0 || result.n_failed > 0) && is_first;
     if (is_written && how->n_shards == 0) {
         if (code == 0 && !options->quiet) code = study_subject_print(how->output, cli->err, &cli->diag);
         int table_code = sweep_table_results(study, how->output, (enum answer_form)options->form, cli->out, &cli->diag);
         if (code == 0) code = table_code;
+        fflush(cli->out); /* warnings follow it */
+        const int warnings_code = sweep_warnings_print(study, how->output, host.heard, cli->err, &cli->diag);
+        if (code == 0) code = warnings_code;
         if (code == 0) code = recorded_warn(study, how->output, cli->plugins, cli->interrupt, &cli->diag);
     }
+    heard_destroy(host.heard);
+    sweeping_fini(&host);
     if (is_written && !options->quiet) print_closing_line(&watch, &result, how->output);
     if (code == SIM_E_INTERRUPTED && is_first)
         return diag_error(&cli->diag, code, how->output, "the same call with --resume goes on from there",

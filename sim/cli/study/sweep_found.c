@@ -30,10 +30,8 @@ static int add_found(const struct sweep_view *view, const struct sweep_columns *
     int code = outcome_replay(&view->merge, study, point, &state, view->diag);
     const bool is_met = code == 0 && !isnan(state.good);
     sweep_add_values(columns, table, study, point, arena);
-    if (is_met)
-        table_text(table, range_show(&study->search->range, state.good, arena));
-    else
-        table_undefined(table);
+    table_text(table, code == 0 ? search_show_good(study->search, &state, arena) : NULL);
+    table_text(table, code == 0 ? search_show_bad(study->search, &state, arena) : NULL);
     table_number(table, (double)state.step);
     for (size_t i = 0; code == 0 && i < sweep_count_shown(view); i++) {
         if (is_met)
@@ -57,6 +55,7 @@ int sweep_show_search(const struct sweep_view *view, struct answer *answer)
     arena_init(&arena);
     sweep_add_keys(&columns, study, &arena);
     sweep_add_column(&columns, study->search->is_largest ? "largest" : "smallest", COLUMN_RIGHT);
+    sweep_add_column(&columns, "fails at", COLUMN_RIGHT);
     sweep_add_column(&columns, "steps", COLUMN_RIGHT);
     for (size_t i = 0; i < sweep_count_shown(view); i++) sweep_add_column(&columns, view->metrics[i], COLUMN_RIGHT);
     sweep_add_column(&columns, "note", COLUMN_LEFT);
@@ -156,8 +155,51 @@ static int write_outcome(const struct sweep_view *view, sqlite3_stmt *row, struc
     return code;
 }
 
+/* A value of the bracket; null: it has none. */
+static void write_bound(const char *key, double value, const char *shown, struct answer *answer)
+{
+    answer->failed |= shown == NULL;
+    answer_text(answer, key, isnan(value) ? NULL : shown);
+}
+
+/* What a search found at a point, if it has ended. */
+static int write_found(const struct sweep_view *view, size_t point, struct arena *arena, struct answer *answer)
+{
+    struct bisection state;
+    const struct study *study = view->study;
+    const char *note = "";
+    int code = outcome_replay(&view->merge, study, point, &state, view->diag);
+    if (code != 0 || !state.is_done) return code;
+    const int64_t run_id = isnan(state.good) ? 0 : outcome_run_id(study, point, state.good_step, 0);
+    const char *params = outcome_point(study, point, arena);
+    answer->failed |= params == NULL;
+    answer_open_row(answer, NULL, '{');
+    answer_json(answer, "params", params != NULL ? params : "{}");
+    answer_text(answer, "key", study->search->key);
+    write_bound("value", state.good, search_show_good(study->search, &state, arena), answer);
+    write_bound("fails_at", state.bad, search_show_bad(study->search, &state, arena), answer);
+    answer_number(answer, "run", (double)run_id);
+    if (study->n_show > 0) code = sweep_write_means(view, run_id, answer);
+    if (code == 0) code = outcome_note(&view->merge, study, point, &state, arena, &note, view->diag);
+    answer_text(answer, "note", note);
+    answer_close(answer, '}');
+    return code;
+}
+
+static int write_search(const struct sweep_view *view, struct answer *answer)
+{
+    struct arena arena;
+    int code = 0;
+    arena_init(&arena);
+    for (size_t point = 0; code == 0 && point < view->study->n_points; point++)
+        code = write_found(view, point, &arena, answer);
+    arena_fini(&arena);
+    return code;
+}
+
 int sweep_write_outcomes(const struct sweep_view *view, struct answer *answer)
 {
+    if (view->study->search != NULL) return write_search(view, answer);
     /* The points of a database from elsewhere may be no JSON. */
     static const char sql[] =
         "SELECT CASE WHEN json_valid(point) THEN point ELSE json_quote(CAST(point AS TEXT)) END, key, value, run_id, note "

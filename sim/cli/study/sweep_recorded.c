@@ -1,7 +1,5 @@
 /* The recorded trace beside its replicates, and what they do not say. */
 #include "sim/cli/study/sweep_view.h"
-#include "sim/core/json_doc.h"
-#include "sim/study/axes.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -12,22 +10,6 @@ int sweep_find_recorded(const struct sweep_view *view, size_t point, const char 
     *recorded = (double)NAN;
     if (run == NULL || !view->replicates.has_recorded || !replicates_compares(&view->replicates, metric)) return 0;
     return merge_recorded(&view->merge, run, metric, recorded, view->diag);
-}
-
-/* "nodes 40, scheduler tiresias". In the arena; "" when out of memory. */
-static const char *name_point(struct sweep_view *view, size_t point)
-{
-    const struct study_axes *axes = view->study->axes;
-    struct text text;
-    text_init(&text);
-    text_add(&text, "");
-    for (size_t i = 0; i < axes_keys(axes); i++) {
-        const char *value = json_brief(axes_param(axes, point, i).value, &view->arena);
-        text_printf(&text, "%s%s %s", i > 0 ? ", " : "", axes_name(axes, i), value != NULL ? value : "");
-    }
-    const char *name = text.failed ? NULL : arena_strdup(&view->arena, text.chars);
-    text_fini(&text);
-    return name != NULL ? name : "";
 }
 
 /* --- Recorded values outside of their intervals --- */
@@ -67,7 +49,7 @@ static void warn_outside(struct sweep_view *view, const struct outside *outside)
 {
     char recorded[32], low[32], high[32], parts[REPLICATES_CHARS];
     const bool is_window = view->replicates.method == REPLICATES_WINDOWS;
-    const char *point = name_point(view, outside->point);
+    const char *point = sweep_name_point(view->study, outside->point, &view->arena);
     text_show_number(outside->recorded, recorded, sizeof recorded);
     text_show_number(outside->interval.low, low, sizeof low);
     text_show_number(outside->interval.high, high, sizeof high);

@@ -123,13 +123,39 @@ static struct seeds count_seeds(const struct sweep_view *view, size_t point)
     return seeds;
 }
 
-/* What is to be said of a point, "" of one whose runs are done. */
-static const char *note_of(const struct seeds *seeds)
+/* Whether a point meets the conditions of the front, and what is to be said of it: "" of one whose runs are done and
+ * have the metrics of the conditions. */
+struct verdict {
+    const char *meets; /* "yes", "no"; NULL: nobody knows */
+    const char *note;
+};
+
+static int judge(const struct sweep_view *view, size_t point, const struct seeds *seeds, struct arena *arena,
+                 struct verdict *verdict)
 {
-    return seeds->n_failed > 0 ? "failed" : seeds->n_unfit > 0 ? "does not fit" : "";
+    bool meets;
+    const char *absent;
+    const int code = outcome_meets(&view->merge, view->study, point, &meets, &absent, view->diag);
+    *verdict = (struct verdict){.note = ""};
+    if (code != 0) return code;
+    if (seeds->n_done > 0 && absent == NULL) verdict->meets = meets ? "yes" : "no";
+    if (seeds->n_failed > 0)
+        verdict->note = "failed";
+    else if (seeds->n_unfit > 0)
+        verdict->note = "does not fit";
+    else if (absent != NULL && seeds->n_done > 0)
+        verdict->note = arena_printf(arena, "%s is absent", absent);
+    return verdict->note != NULL ? 0 : diag_nomem(view->diag);
 }
 
 static const double INTERVAL_LEVEL = 0.95;
+
+/* Seeds that replicate no trace are independent runs. */
+static struct interval interval_of(const struct sweep_view *view, double *values, size_t n)
+{
+    if (view->replicates.method == REPLICATES_NONE) return stats_mean_interval(values, n, INTERVAL_LEVEL);
+    return replicates_interval(&view->replicates, values, n, INTERVAL_LEVEL);
+}
 
 int sweep_find_mean(const struct sweep_view *view, size_t point, const char *metric, struct interval *found)
 {
@@ -147,7 +173,7 @@ int sweep_find_mean(const struct sweep_view *view, size_t point, const char *met
         sum += value;
         values[n++] = value;
     }
-    if (code == 0 && n > 1 && !isnan(sum)) *found = replicates_interval(&view->replicates, values, n, INTERVAL_LEVEL);
+    if (code == 0 && n > 1 && !isnan(sum)) *found = interval_of(view, values, n);
     found->mean = seeds.n_done > 0 ? sum / (double)seeds.n_done : (double)NAN;
     mem_free(values);
     return code;
@@ -180,18 +206,6 @@ static void add_interval(struct answer_table *table, const struct interval *foun
     snprintf(shown, sizeof shown, "%s (%s .. %s)%s%s", mean, low, high, isnan(recorded) ? "" : ", recorded ",
              isnan(recorded) ? "" : value);
     table_shown(table, found->mean, shown);
-}
-
-/* "yes" if the point meets the study's conditions by its means, "no"; undefined if it has no runs. */
-static int add_meets(const struct sweep_view *view, size_t point, const struct seeds *seeds, struct answer_table *table)
-{
-    bool meets = false;
-    const int code = outcome_meets(&view->merge, view->study, point, &meets, view->diag);
-    if (seeds->n_done == 0)
-        table_undefined(table);
-    else
-        table_text(table, meets ? "yes" : "no");
-    return code;
 }
 
 /* "kept" or "missed": whether the first seed meets the conditions with slow times; NULL: it has no intervals. */
@@ -229,14 +243,24 @@ static const char *title_of_meets(const struct study *study)
     return is_slo ? "keeps SLO" : "meets where";
 }
 
+/* Of independent seeds that all have one value, the value says all. */
+static bool has_brackets(const struct sweep_view *view, const struct interval *found)
+{
+    return view->replicates.method == REPLICATES_NONE ? found->low < found->high : !isnan(found->low);
+}
+
 static int add_point(const struct sweep_view *view, const struct sweep_columns *columns, size_t point, bool has_notes,
                      struct answer_table *table, struct arena *arena)
 {
     const struct seeds seeds = count_seeds(view, point);
-    int code = 0;
+    struct verdict verdict;
+    int code = judge(view, point, &seeds, arena, &verdict);
     sweep_add_values(columns, table, view->study, point, arena);
     table_number(table, (double)seeds.n_done);
-    if (view->study->n_conditions > 0) code = add_meets(view, point, &seeds, table);
+    if (view->study->n_conditions > 0 && verdict.meets == NULL)
+        table_undefined(table);
+    else if (view->study->n_conditions > 0)
+        table_text(table, verdict.meets);
     if (code == 0 && has_slow_end(view->study)) {
         const char *slow_end;
         code = find_slow_end(view, point, &slow_end);
@@ -249,12 +273,27 @@ static int add_point(const struct sweep_view *view, const struct sweep_columns *
         if (code == 0) code = sweep_find_recorded(view, point, view->metrics[i], &recorded);
         if (isnan(found.mean))
             table_undefined(table);
-        else if (!isnan(found.low))
+        else if (has_brackets(view, &found))
             add_interval(table, &found, recorded);
         else
             table_number(table, found.mean);
     }
-    if (has_notes) table_text(table, note_of(&seeds));
+    if (has_notes) table_text(table, verdict.note);
+    return code;
+}
+
+/* What brackets are, if the table has any. */
+static int say_seeds(const struct sweep_view *view, struct answer *answer)
+{
+    bool has_any = false;
+    int code = 0;
+    for (size_t point = 0; code == 0 && !has_any && point < view->n_rows; point++)
+        for (size_t i = 0; code == 0 && !has_any && i < sweep_count_shown(view); i++) {
+            struct interval found;
+            code = sweep_find_mean(view, point, view->metrics[i], &found);
+            has_any = code == 0 && has_brackets(view, &found);
+        }
+    if (has_any) answer_say(answer, "in brackets: 95 %% interval of the mean over the seeds, by Student's t\n");
     return code;
 }
 
@@ -267,9 +306,11 @@ static int show_points(struct sweep_view *view, struct answer *answer)
     bool has_notes = false;
     int code = 0;
     arena_init(&arena);
-    for (size_t point = 0; point < view->n_rows; point++) {
+    for (size_t point = 0; code == 0 && point < view->n_rows; point++) {
         const struct seeds seeds = count_seeds(view, point);
-        has_notes |= note_of(&seeds)[0] != 0;
+        struct verdict verdict;
+        code = judge(view, point, &seeds, &arena, &verdict);
+        has_notes |= code == 0 && verdict.note[0] != 0;
     }
     sweep_add_keys(&columns, study, &arena);
     sweep_add_column(&columns, "seeds", COLUMN_RIGHT);
@@ -282,6 +323,7 @@ static int show_points(struct sweep_view *view, struct answer *answer)
         code = add_point(view, &columns, point, has_notes, &table, &arena);
     answer_add(answer, NULL, NULL, &table);
     sweep_say_common(&columns, study, answer);
+    if (code == 0 && view->replicates.method == REPLICATES_NONE) code = say_seeds(view, answer);
     if (code == 0) code = sweep_say_replicates(view, answer);
     if (view->n_rows < study->n_points) answer_say(answer, "... and %zu more points\n", study->n_points - view->n_rows);
     sweep_say_left_out(study, view->n_metrics - sweep_count_shown(view), answer);
@@ -309,26 +351,23 @@ static int write_part(const struct sweep_view *view, size_t point, int part, str
     return code;
 }
 
-static int write_point(const struct sweep_view *view, size_t point, struct answer *answer)
+static int write_point(struct sweep_view *view, size_t point, struct answer *answer)
 {
     const struct seeds seeds = count_seeds(view, point);
     answer_open_row(answer, NULL, '{');
     write_params(view->study, point, answer);
     answer_number(answer, "seeds", (double)seeds.n_done);
-    const int n_parts = view->replicates.has_recorded                ? N_PARTS
-                        : view->replicates.method != REPLICATES_NONE ? RECORDED
-                                                                     : LOW;
-    int code = 0;
+    const int n_parts = view->replicates.has_recorded ? N_PARTS : view->study->n_seeds > 1 ? RECORDED : LOW;
+    struct verdict verdict = {.note = ""};
+    int code = judge(view, point, &seeds, &view->arena, &verdict);
     for (int part = MEAN; code == 0 && part < n_parts; part++) code = write_part(view, point, part, answer);
     if (code == 0 && view->study->n_conditions > 0) {
-        bool meets = false;
-        code = outcome_meets(&view->merge, view->study, point, &meets, view->diag);
-        answer_text(answer, "meets", seeds.n_done == 0 ? NULL : meets ? "yes" : "no");
+        answer_text(answer, "meets", verdict.meets);
         const char *slow_end = NULL;
         if (code == 0) code = find_slow_end(view, point, &slow_end);
         if (has_slow_end(view->study)) answer_text(answer, "slow_end", slow_end);
     }
-    answer_text(answer, "note", note_of(&seeds));
+    answer_text(answer, "note", verdict.note);
     answer_close(answer, '}');
     return code;
 }

@@ -138,6 +138,21 @@ void sweep_say_left_out(const struct study *study, size_t n_metrics, struct answ
     if (n_metrics > 0) answer_say(answer, "... and %zu more metrics: --json has all\n", n_metrics);
 }
 
+const char *sweep_name_point(const struct study *study, size_t point, struct arena *arena)
+{
+    const struct study_axes *axes = study->axes;
+    struct text text;
+    text_init(&text);
+    text_add(&text, "");
+    for (size_t i = 0; i < axes_keys(axes); i++) {
+        const char *value = json_brief(axes_param(axes, point, i).value, arena);
+        text_printf(&text, "%s%s %s", i > 0 ? ", " : "", axes_name(axes, i), value != NULL ? value : "");
+    }
+    const char *name = text.failed ? NULL : arena_strdup(arena, text.chars);
+    text_fini(&text);
+    return name != NULL ? name : "";
+}
+
 int sweep_add_mean(const struct sweep_view *view, int64_t run_id, const char *metric, struct answer_table *table)
 {
     double mean = (double)NAN;

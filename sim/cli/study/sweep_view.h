@@ -47,6 +47,9 @@ void sweep_say_common(const struct sweep_columns *columns, const struct study *s
 /* Notes the keys and metrics that a table omits. */
 void sweep_say_left_out(const struct study *study, size_t n_metrics, struct answer *answer);
 
+/* "nodes 40, scheduler tiresias"; "" without axes. In the arena; "" when out of memory. */
+const char *sweep_name_point(const struct study *study, size_t point, struct arena *arena);
+
 /* Adds the mean of a metric over the runs of a point, from the first of them on. Returns 0 or a negative code. */
 int sweep_add_mean(const struct sweep_view *view, int64_t run_id, const char *metric, struct answer_table *table);
 
@@ -63,8 +66,9 @@ int sweep_say_unfit(const struct sweep_view *view, struct answer *answer);
  * negative code. */
 int sweep_say_policies(struct sweep_view *view, struct answer *answer);
 
-/* The mean of a metric over the seeds of a point that are done; NAN if one of them lacks it, or there are none. If the
- * seeds replicate a trace, also its interval, else NANs. Returns 0 or a negative code. */
+/* The mean of a metric over the seeds of a point that are done; NAN if one of them lacks it, or there are none. With
+ * several of them also its interval at 95 %, else NANs: that of the replicates of a trace (analysis/replicates.h), else
+ * Student's t of the mean. Returns 0 or a negative code. */
 int sweep_find_mean(const struct sweep_view *view, size_t point, const char *metric, struct interval *found);
 
 /* --- sweep_implied.c: members of long values that always come together --- */

@@ -13,6 +13,7 @@ struct sweeping_host {
     const struct plugins *plugins;
     const char *data; /* as in struct cli */
     struct catalog_memory memory; /* each worker process has its own copy */
+    struct heard *heard;          /* warnings of runs go there (sweep_warnings.h); NULL: nowhere */
     struct text platform, program;
     struct sweep_runner runner;
 };

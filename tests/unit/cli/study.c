@@ -397,6 +397,55 @@ TEST(bisection_finds_the_limit)
     }
 }
 
+/* The bounds as texts: the limit is between them, no wider apart than the tolerance and what rounding both takes, in as
+ * many digits as the tolerance asks for. */
+static void check_bounds(const struct study_search *search, double limit, int digits)
+{
+    struct bisection state;
+    struct arena arena;
+    double good, bad;
+    const char *why;
+    arena_init(&arena);
+    find(search, limit, &state);
+    const char *good_text = search_show_good(search, &state, &arena),
+               *bad_text = search_show_bad(search, &state, &arena);
+    CHECK_EQ_INT(unit_parse(good_text, search->range.dim, &good, &why), 0);
+    CHECK_EQ_INT(unit_parse(bad_text, search->range.dim, &bad, &why), 0);
+    const double low = search->is_largest ? good : bad, high = search->is_largest ? bad : good;
+    CHECK(low <= limit && limit <= high);
+    CHECK((high - low) / high <= search->tolerance + 2 * pow(10, 1 - digits));
+    const char *texts[] = {good_text, bad_text};
+    for (int i = 0; i < 2; i++) {
+        const char *first = texts[i] + strspn(texts[i], "0.");
+        const size_t n = strspn(first, "0123456789."), n_point = memchr(first, '.', n) != NULL ? 1 : 0;
+        size_t n_end = n;
+        while (n_point == 0 && n_end > 0 && first[n_end - 1] == '0') n_end--; /* zeros of whole numbers */
+        if (!CHECK(n_end - n_point <= (size_t)digits)) printf("    '%s' for %g\n", texts[i], limit);
+    }
+    arena_fini(&arena);
+}
+
+TEST(a_bracket_is_shown_to_its_tolerance)
+{
+    static const struct {
+        double tolerance;
+        int digits;
+    } cases[] = {{0.5, 2}, {0.05, 3}, {0.01, 3}, {0.001, 4}, {1e-5, 6}};
+    static const struct range ranges[] = {
+        {.from = 1, .to = 64, .dim = UNIT_RATE, .like = "1/s", .is_log = true},
+        {.from = 0.001, .to = 0.9, .dim = UNIT_TIME, .like = "1ms"},
+        {.from = 60, .to = 36000, .dim = UNIT_TIME, .like = "1min", .is_log = true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (size_t k = 0; k < sizeof ranges / sizeof *ranges; k++)
+            for (double share = 0.05; share < 1; share += 0.0873)
+                for (int is_largest = 0; is_largest < 2; is_largest++) {
+                    const struct study_search search = {.is_largest = is_largest, .tolerance = cases[i].tolerance,
+                                                        .range = ranges[k]};
+                    check_bounds(&search, range_at(&ranges[k], share), cases[i].digits);
+                }
+}
+
 TEST(wrong_brackets_are_reported)
 {
     struct study_search search = {.is_largest = true, .range = {.from = 1, .to = 8, .is_whole = true}};

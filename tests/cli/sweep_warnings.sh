@@ -1,0 +1,56 @@
+#!/bin/sh
+# A sweep says what `orrery run` warns of, each warning once for all points that have it.
+. tests/cli/lib.sh
+
+cat >"$T/base.json" <<'END'
+{ "cluster": {"gpu": "a100-80-sxm", "nodes": 1},
+  "services": {"chat": {"llm": "llama-2-7b", "replicas": 2,
+                        "trace": {"format": "generate", "count": 40,
+                                  "arrival": {"process": "poisson", "rate": "60/s"}}}} }
+END
+cat >"$T/study.json" <<'END'
+{ "scenario": "base.json", "seeds": 2, "set": {"services.chat.kv.slo_ttft": "1s"},
+  "axes": [{"key": "services.chat.replicas", "values": [1, 2]},
+           {"key": "cluster.gpu", "values": ["a100-80-sxm", "h100-sxm"]}] }
+END
+run 0 run "$T/base.json" -q --set services.chat.kv.slo_ttft=1s
+err "warning: 'kv.slo_ttft' has no effect: kv.offload 'none' places nothing beyond the GPU; leave it out"
+run 0 sweep "$T/study.json" -q -j 1 -o "$T/one.db"
+err "warning: 'kv.slo_ttft' has no effect: kv.offload 'none' places nothing beyond the GPU; leave it out (at all 4 points)"
+err '(at 2 of 4 points, first at replicas 1, gpu h100-sxm)'
+cp "$T/err" "$T/first"
+# Each stored warning is there once, with its numbers left aside, and with the points that have it.
+sqlite3 "$T/one.db" "select code, count(distinct (run_id - 1) / 2) from warning group by code, text" | sort -u >"$T/stored"
+cut -d'|' -f1 "$T/stored" | sort -u | while read -r code; do
+    grep -q "^warning: $code: .* (at .* points" "$T/first" || echo "$code"
+done >"$T/unsaid"
+equal "$(cat "$T/unsaid")" '' 'stored warnings that the sweep does not say'
+[ -s "$T/stored" ] || complain 'no run has a warning'
+equal "$(sed 's/[0-9.]*[0-9]//g' "$T/first" | sort | uniq -d)" '' 'warnings that are there twice'
+
+# The workers decide nothing, and a run has what it had. A complete study has the stored ones still.
+run 0 sweep "$T/study.json" -q -j 3 -o "$T/three.db"
+err_is <"$T/first"
+sql "$T/three.db" "select count(*) from warning where text like '%slo_ttft%'" 0
+run 0 sweep "$T/study.json" -q -o "$T/one.db" --resume
+grep -v 'slo_ttft' "$T/first" | err_is
+
+# Schedulers that leave node types idle beside one that uses them.
+cat >"$T/mixed.json" <<'END'
+{ "scenario": "gavel-heterogeneous", "set": {"jobs.trace.count": 12},
+  "axes": [{"key": "jobs.scheduler", "values": ["gavel", "fifo", "tiresias"]}] }
+END
+run 0 sweep "$T/mixed.json" -q -o "$T/mixed.db"
+err "warning: scheduler 'fifo' ignores further node types: nothing runs on 'p100', 'k80'; 'gavel' places jobs on them; else leave them out (at 1 of 3 points, scheduler fifo)"
+err "warning: scheduler 'tiresias' ignores further node types: nothing runs on 'p100', 'k80'; 'gavel' places jobs on them; else leave them out (at 1 of 3 points, scheduler tiresias)"
+
+# At most ten lines, then their number.
+cat >"$T/many.json" <<'END'
+{ "scenario": "gavel-heterogeneous", "set": {"jobs.trace.count": 12},
+  "axes": [{"key": "jobs.scheduler", "values": ["fifo", "fifo-skip", "fifo-migrate", "conservative", "easy",
+            "sjf", "fewest-gpus", "srtf", "srsf", "tiresias", "equi", "edf"]}] }
+END
+run 0 sweep "$T/many.json" -q -o "$T/many.db"
+equal "$(grep -c ' (at .*\(points\|point\), \|(at all ' "$T/err")" 10 'lines of warnings'
+grep -qE "^... and [0-9]+ more warnings: 'orrery show' prints those of a run in .*many.db$" "$T/err" || complain 'no word on the others'
+finish
