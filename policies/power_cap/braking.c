@@ -18,9 +18,10 @@ int braking_check_threshold(const struct braking *braking, double threshold_frac
                             const char *key, const char *policy, struct diag *diag)
 {
     if (hysteresis_frac >= threshold_frac)
-        return diag_error(diag, SIM_E_CONFIG, NULL, "lower hysteresis",
-                          "power_cap policy '%s': no power is the hysteresis (%g) below %s (%g), so no lock would be lifted",
-                          policy, hysteresis_frac, key, threshold_frac);
+        return diag_error(
+            diag, SIM_E_CONFIG, NULL, "lower hysteresis",
+            "power_cap policy '%s': no power is the hysteresis (%g) below %s (%g), so no lock would be lifted", policy,
+            hysteresis_frac, key, threshold_frac);
     if (threshold_frac <= braking->on_frac) return 0;
     return diag_error(diag, SIM_E_CONFIG, NULL, "lower it, or raise brake_on: the brake is the last resort",
                       "power_cap policy '%s': %s (%g) is above brake_on (%g), so the brake engages before the lock",

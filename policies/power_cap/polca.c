@@ -60,8 +60,8 @@ static int polca_init(void *state, const void *given, struct diag *diag)
     if (code == 0)
         code = braking_check_threshold(&params->braking, params->t1_frac, params->hysteresis_frac, "t1", "polca", diag);
     return code != 0 ? code
-                     : braking_check_threshold(&params->braking, params->t2_frac, params->hysteresis_frac, "t2", "polca",
-                                               diag);
+                     : braking_check_threshold(&params->braking, params->t2_frac, params->hysteresis_frac, "t2",
+                                               "polca", diag);
 }
 
 /* The clock at which a group is locked; 0: not locked. */

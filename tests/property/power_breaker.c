@@ -204,7 +204,8 @@ TEST(outages_spare_nodes_scaling_and_stages_combine)
 static int count_idle_brake(void *context, const struct warning_row *row)
 {
     *(int *)context += strcmp(row->code, "power-limit") == 0 &&
-                       strcmp(row->text, "a brake_clock of 3000 MHz does not slow a100-80-sxm: its highest is 1410 MHz") == 0;
+                       strcmp(row->text,
+                              "a brake_clock of 3000 MHz does not slow a100-80-sxm: its highest is 1410 MHz") == 0;
     return 0;
 }
 
