@@ -5,7 +5,6 @@
 #include "sim/catalog/huggingface_gpt.h"
 #include "sim/catalog/huggingface_hybrids.h"
 #include "sim/catalog/huggingface_modules.h"
-#include "sim/catalog/huggingface_unread.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -74,8 +74,7 @@ static int add_node(struct turning *turning, const struct down_event *events, si
             char where[DIAG_WHERE_CHARS];
             snprintf(where, sizeof where, "%s:%" PRId64, path, event->line);
             return diag_error(diag, SIM_E_DATA, where, "a node is up between two rows; correct 'up_at' there",
-                              "node '%s' goes down, and is down since line %" PRId64, event->node,
-                              events[i - 1].line);
+                              "node '%s' goes down, and is down since line %" PRId64, event->node, events[i - 1].line);
         }
         if (event->down_h >= span->from_h && event->down_h <= span->until_h)
             code = add_life(turning, up_h, event->down_h, true);

@@ -2,8 +2,8 @@
  *
  *     age_h,failed[,from_h]                       a unit observed from age from_h (default: 0) to age_h; failed: 0 or 1
  *
- *     node,down_at[,up_at]                        a failure of a node, and when it was up again; up_at is empty while it
- *                                                 is down; hours or calendar times (lifetimes_events.h)
+ *     node,down_at[,up_at]                        a failure of a node, and when it was up again: empty while it is
+ *                                                 down; hours or calendar times (lifetimes_events.h)
  *
  * or, where dates of deployment are known only of units that failed under monitoring,
  *
