@@ -209,10 +209,17 @@ static void add_csv_job(struct text *text, const struct job_record *r)
     text_printf(text, ",%s", statuses[r->status]);
 }
 
+static void end_csv_job(struct text *text, const struct job_record *r)
+{
+    text_add(text, ",");
+    if (r->gpu_models != NULL) add_field(text, r->gpu_models);
+    text_add(text, "\n");
+}
+
 static void add_plain_job(struct text *text, const struct job_record *r)
 {
     add_csv_job(text, r);
-    text_add(text, "\n");
+    end_csv_job(text, r);
 }
 
 static void add_graph_job(struct text *text, const struct job_record *r)
@@ -220,7 +227,7 @@ static void add_graph_job(struct text *text, const struct job_record *r)
     add_csv_job(text, r);
     text_add(text, ",");
     add_needs(text, r);
-    text_add(text, "\n");
+    end_csv_job(text, r);
 }
 
 /* --- philly --- */
@@ -270,11 +277,11 @@ static const struct trace_writer writers[] = {
     {.name = "sessions", .summary = "JSON Lines with sessions of several turns", .header = "", .session = add_session},
     {.name = "csv-jobs",
      .summary = "table of jobs, exact",
-     .header = "job_id,submit_s,duration_s,gpus,nodes,gpu_milli,estimate_s,group,user,type,fate\n",
+     .header = "job_id,submit_s,duration_s,gpus,nodes,gpu_milli,estimate_s,group,user,type,fate,gpu_models\n",
      .job = add_plain_job},
     {.name = "csv-graphs",
      .summary = "csv-jobs with the jobs that each comes after",
-     .header = "job_id,submit_s,duration_s,gpus,nodes,gpu_milli,estimate_s,group,user,type,fate,after\n",
+     .header = "job_id,submit_s,duration_s,gpus,nodes,gpu_milli,estimate_s,group,user,type,fate,after,gpu_models\n",
      .says_needs = true,
      .job = add_graph_job},
     {.name = "philly",

@@ -7,6 +7,7 @@
 
 #include "sim/core/number.h"
 #include "traces/guess.h"
+#include "traces/unread.h"
 
 #define HASH_NONFATAL_OOM 1
 #define uthash_malloc(bytes) mem_alloc(bytes)
@@ -497,7 +498,8 @@ static int read_header(struct reader *reader, struct diag *diag)
     for (int i = 0; i < found.n_items; i++)
         diag_error(diag, found.items[i].code, found.items[i].where, found.items[i].hint, "%s%s%s", found.items[i].text,
                    other != NULL ? "; the file is of the format " : "", other != NULL ? other->name : "");
-    return code;
+    if (code != 0 || !reader->format.csv.by_user) return code;
+    return unread_warn(reader->csv, reader->columns, reader->format.n_columns, reader->positions, diag);
 }
 
 static int find_columns(struct reader *reader, struct diag *diag)

@@ -23,7 +23,7 @@
  * (retract_decode), new_token_ratio_tracker.py @ 1a882c5.
  *
  * A page is a KV block. The limit of a request is `max_tokens`; no trace states it, and the rule never sees the output.
- * Every request runs to the end of its recorded output, as with ignore_eos in the engine's benchmarks.
+ * A request ends with its limit (schedule_batch.py, check_finished), else at the end of its recorded output.
  *
  * Differences from the engine:
  * - Where SGLang would wait forever for tokens that an idle replica has, the request joins.
@@ -81,7 +81,7 @@ static const struct config_field sglang_fields[] = {
     ROW_INT("max_prefill_tokens", max_prefill_tokens, DEFAULT("16384"), WITHIN(1, 1e9),
             "prompt tokens after which an iteration takes no further prompt; a first one may be longer"),
     ROW_INT("max_tokens", max_tokens, DEFAULT("0"), WITHIN(0, 1e9),
-            "output tokens that each request states as its limit; 0: up to the LLM's context"),
+            "output tokens that each request states as its limit, at which it ends; 0: up to the LLM's context"),
     ROW_REAL("conservativeness", conservativeness, DEFAULT("1"), WITHIN(0, 100),
              "factor of the first new_token_ratio (SGLang: schedule_conservativeness)"),
     ROW_BOOL("mixed", mixed, DEFAULT("false"), "decode beside the prompts (SGLang: enable_mixed_chunk)"),
@@ -562,6 +562,12 @@ static int sglang_compose(void *state, const struct replica_view *view, struct b
     return 0;
 }
 
+static int64_t sglang_most_output_tokens(const void *given)
+{
+    const struct sglang_params *params = given;
+    return params->max_tokens;
+}
+
 const struct batcher batching_sglang = {
     .policy = {POLICY_HEAD(batcher, POLICY_BATCHING),
                .name = "sglang",
@@ -573,4 +579,5 @@ const struct batcher batching_sglang = {
                .init = sglang_init},
     .compose = sglang_compose,
     .accepts_remote = true,
+    .most_output_tokens = sglang_most_output_tokens,
 };

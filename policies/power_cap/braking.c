@@ -2,6 +2,32 @@
 
 #include <math.h>
 
+int braking_check(const struct braking *braking, const char *policy, struct diag *diag)
+{
+    if (braking->off_frac <= 0.0)
+        return diag_error(diag, SIM_E_CONFIG, NULL, "raise brake_off",
+                          "power_cap policy '%s': no power is below brake_off (0), so the brake would never release",
+                          policy);
+    if (braking->off_frac <= braking->on_frac) return 0;
+    return diag_error(diag, SIM_E_CONFIG, NULL, "lower brake_off, or raise brake_on",
+                      "power_cap policy '%s': the brake releases below brake_off (%g), which is above brake_on (%g)",
+                      policy, braking->off_frac, braking->on_frac);
+}
+
+int braking_check_threshold(const struct braking *braking, double threshold_frac, double hysteresis_frac,
+                            const char *key, const char *policy, struct diag *diag)
+{
+    if (hysteresis_frac >= threshold_frac)
+        return diag_error(
+            diag, SIM_E_CONFIG, NULL, "lower hysteresis",
+            "power_cap policy '%s': no power is the hysteresis (%g) below %s (%g), so no lock would be lifted", policy,
+            hysteresis_frac, key, threshold_frac);
+    if (threshold_frac <= braking->on_frac) return 0;
+    return diag_error(diag, SIM_E_CONFIG, NULL, "lower it, or raise brake_on: the brake is the last resort",
+                      "power_cap policy '%s': %s (%g) is above brake_on (%g), so the brake engages before the lock",
+                      policy, key, threshold_frac, braking->on_frac);
+}
+
 bool braking_step(const struct braking *braking, const struct power_view *view, struct power_plan *plan)
 {
     const struct power_group_view *brake = &view->brake;

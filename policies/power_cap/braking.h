@@ -32,6 +32,15 @@ static inline bool power_group_is_settled(const struct power_view *view, const s
 void power_plan_lock_once(const struct power_view *view, struct power_plan *plan, enum power_group group,
                           double clock_hz, const char *reason);
 
+/* Refuses a brake that engages while it releases, or that no power releases. `policy` names the capper. Returns 0 or
+ * SIM_E_CONFIG. */
+int braking_check(const struct braking *braking, const char *policy, struct diag *diag);
+
+/* Refuses a threshold above which no lock can be lifted, or that is above the brake, which is the last resort. `key`
+ * and `policy` are names for the finding. Returns 0 or SIM_E_CONFIG. */
+int braking_check_threshold(const struct braking *braking, double threshold_frac, double hysteresis_frac,
+                            const char *key, const char *policy, struct diag *diag);
+
 /* Engages or releases the brake, with one command in flight at a time. Returns whether the brake is engaged or
  * changing: then readings do not show the power without it. */
 bool braking_step(const struct braking *braking, const struct power_view *view, struct power_plan *plan);

@@ -44,14 +44,24 @@ static const struct config_field polca_fields[] = {
 #undef CLOCK
 #undef ROW_OF
 
-static int polca_init(void *state, const void *params, struct diag *diag)
+static int polca_init(void *state, const void *given, struct diag *diag)
 {
     struct polca *polca = state;
-    polca->params = *(const struct polca_params *)params;
-    if (polca->params.t1_frac < polca->params.t2_frac) return 0;
-    return diag_error(diag, SIM_E_CONFIG, NULL, "lower t1, or raise t2",
-                      "power_cap policy 'polca': t1 (%g) is not below t2 (%g)", polca->params.t1_frac,
-                      polca->params.t2_frac);
+    polca->params = *(const struct polca_params *)given;
+    const struct polca_params *params = &polca->params;
+    if (params->t1_frac >= params->t2_frac)
+        return diag_error(diag, SIM_E_CONFIG, NULL, "lower t1, or raise t2",
+                          "power_cap policy 'polca': t1 (%g) is not below t2 (%g)", params->t1_frac, params->t2_frac);
+    if (params->low_t1_hz < params->low_t2_hz)
+        return diag_error(diag, SIM_E_CONFIG, NULL, "lower low_t2, or raise low_t1",
+                          "power_cap policy 'polca': low_t2 (%g MHz), for more power, is faster than low_t1 (%g MHz)",
+                          params->low_t2_hz * 1e-6, params->low_t1_hz * 1e-6);
+    int code = braking_check(&params->braking, "polca", diag);
+    if (code == 0)
+        code = braking_check_threshold(&params->braking, params->t1_frac, params->hysteresis_frac, "t1", "polca", diag);
+    return code != 0 ? code
+                     : braking_check_threshold(&params->braking, params->t2_frac, params->hysteresis_frac, "t2",
+                                               "polca", diag);
 }
 
 /* The clock at which a group is locked; 0: not locked. */

@@ -23,6 +23,16 @@ static const struct config_field single_threshold_fields[] = {
     {0}};
 #undef ROW_OF
 
+static int single_threshold_init(void *state, const void *params, struct diag *diag)
+{
+    struct single_threshold *capper = state;
+    *capper = *(const struct single_threshold *)params;
+    const int code = braking_check(&capper->braking, "single-threshold", diag);
+    if (code != 0) return code;
+    return braking_check_threshold(&capper->braking, capper->threshold_frac, capper->hysteresis_frac, "threshold",
+                                   "single-threshold", diag);
+}
+
 static int single_threshold_decide(void *state, const struct power_view *view, struct power_plan *plan)
 {
     const struct single_threshold *capper = state;
@@ -43,6 +53,7 @@ const struct power_capper power_cap_single_threshold = {
                .source = "Patel et al., POLCA, ASPLOS 2024, baselines 1-Thresh-Low-Pri and 1-Thresh-All",
                .params = single_threshold_fields,
                .params_bytes = sizeof(struct single_threshold),
-               .state_bytes = sizeof(struct single_threshold)},
+               .state_bytes = sizeof(struct single_threshold),
+               .init = single_threshold_init},
     .decide = single_threshold_decide,
 };

@@ -12,6 +12,8 @@
 /* The window of a line whose layers from `max_window_layers` on have one. */
 static void read_late_windows(struct reading *reading, struct llm_spec *llm)
 {
+    take(reading, "sliding_window");
+    take(reading, "max_window_layers");
     if (!read_flag(reading, "use_sliding_window", false)) return;
     const int64_t full_layers = read_count(reading, "max_window_layers", 28);
     llm->sliding_window = full_layers < llm->layers ? read_window_length(reading, 0) : 0;
@@ -176,6 +178,8 @@ static void read_mimo(struct reading *reading, struct llm_spec *llm)
 /* Experts with shared ones beside them, dense layers first. */
 static void read_deepseek_experts(struct reading *reading, struct llm_spec *llm)
 {
+    take(reading, "n_group");
+    take(reading, "topk_group");
     llm->dense_layers = read_count(reading, "first_k_dense_replace", 0);
     llm->dense_ffn = llm->dense_layers > 0 ? llm->ffn : 0;
     llm->experts = read_required(reading, "n_routed_experts");
@@ -255,6 +259,7 @@ static void read_minimax_m2(struct reading *reading, struct llm_spec *llm)
     llm->expert_ffn = llm->ffn;
     llm->ffn = read_count(reading, "shared_intermediate_size", 0);
     llm->qk_norm = llm->wide_qk_norm = read_flag(reading, "use_qk_norm", false);
+    take(reading, "num_mtp_modules");
     llm->mtp_layers = read_flag(reading, "use_mtp", false) ? read_count(reading, "num_mtp_modules", 0) : 0;
     const struct json_node *kinds = find(reading, "attn_type_list");
     for (const struct json_node *kind = kinds != NULL ? kinds->first : NULL; kind != NULL; kind = kind->next)
@@ -428,13 +433,6 @@ static const struct json_node *part_with(const struct reading *reading, const st
     return find(reading, key) || (other && find(reading, other)) ? reading->root : root;
 }
 
-/* The number format of the checkpoint; 16 bits where it does not say, as engines load it. */
-static enum number_format read_format(const struct json_node *part)
-{
-    const struct json_node *type = json_member(part, "torch_dtype");
-    return has_text(type ? type : json_member(part, "dtype"), "bfloat16") ? FORMAT_BF16 : FORMAT_FP16;
-}
-
 /* Names the operators that a type lacks. Returns 0 if they are not known. */
 static int report_missing_operators(const struct json_node *type, struct diag *diag)
 {
@@ -479,11 +477,14 @@ int huggingface_read(const struct json_node *root, const struct json_node *besid
 {
     const struct architecture *architecture = find_architecture(root);
     if (!architecture) return report_architecture(root, diag);
-    struct reading reading = {.root = root, .diag = diag, .is_quantised = beside || find_quantisation(root)};
+    struct taken_keys taken = {.n = 0};
+    struct reading reading = {
+        .root = root, .diag = diag, .taken = &taken, .is_quantised = beside || find_quantisation(root)};
     *llm = (struct llm_spec){.source = "Hugging Face config.json"};
     architecture->read(&reading, llm);
     read_layer_types(&reading, llm);
-    llm->compute = llm->kv = read_format(part_with(&reading, root, "torch_dtype", "dtype"));
+    huggingface_warn_unread(&reading, root, architecture->model_type);
+    llm->compute = llm->kv = huggingface_dtype(&reading, part_with(&reading, root, "torch_dtype", "dtype"));
     reading.root = part_with(&reading, root, "quantization_config", NULL);
     llm_set_weights(llm, llm->compute);
     if (!reading.failed && llm_problem(llm) == NULL) huggingface_read_formats(&reading, beside, llm);

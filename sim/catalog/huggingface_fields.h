@@ -11,10 +11,19 @@
 #include <stdint.h>
 #include <string.h>
 
+enum { MAX_TAKEN_KEYS = 256 };
+
+/* Keys that the type of a file reads, or knows and may leave out. Some are there more than once. */
+struct taken_keys {
+    const char *keys[MAX_TAKEN_KEYS];
+    size_t n;
+};
+
 /* A file being read. Findings are collected, so that all of them are reported. */
 struct reading {
     const struct json_node *root;
     struct diag *diag;
+    struct taken_keys *taken;
     bool failed;
     bool is_quantised; /* formats of modules are stated */
 };
@@ -27,9 +36,17 @@ static inline void report(struct reading *reading, const struct json_node *node,
     reading->failed = true;
 }
 
+/* The type knows the key: huggingface_warn_unread does not report it. */
+static inline void take(const struct reading *reading, const char *key)
+{
+    struct taken_keys *taken = reading->taken;
+    if (taken->n < MAX_TAKEN_KEYS) taken->keys[taken->n++] = key;
+}
+
 /* The value of a key; null counts as absent. */
 static inline const struct json_node *find(const struct reading *reading, const char *key)
 {
+    take(reading, key);
     const struct json_node *node = json_member(reading->root, key);
     return node && node->kind != JSON_NULL ? node : NULL;
 }
@@ -56,6 +73,7 @@ static inline int64_t read_required(struct reading *reading, const char *key)
 /* Either of two names for the same thing. */
 static inline int64_t read_either(struct reading *reading, const char *key, const char *other)
 {
+    take(reading, key);
     return read_required(reading, find(reading, other) ? other : key);
 }
 

@@ -2,7 +2,9 @@
  *
  * Read are the methods awq, gptq, fp8, fbgemm_fp8, mxfp4, compressed-tensors and modelopt. The modules that they leave
  * in 16 bits, and the schemes that they give to some modules, become formats of the parts of an LLM. A part of which
- * only some matrices are in a format, and a format that no kernel here has, are errors. */
+ * only some matrices are in a format, and a format that no kernel here has, are errors.
+ *
+ * Also the format of computing, and what a file states that its model type does not read. */
 #ifndef ORRERY_CATALOG_HUGGINGFACE_FORMATS_H
 #define ORRERY_CATALOG_HUGGINGFACE_FORMATS_H
 
@@ -14,5 +16,14 @@
  * `reading->root` has the quantization_config, if there is one. Without it `beside` counts, the hf_quant_config.json
  * of the checkpoint, or NULL. Errors set reading->failed. */
 void huggingface_read_formats(struct reading *reading, const struct json_node *beside, struct llm_spec *llm);
+
+/* Warns once of the keys that shape LLMs of some type and that this type has not taken. A value of null, false, 0 or an
+ * empty list states nothing. `root`: the whole file; `model_type` names the type. */
+void huggingface_warn_unread(struct reading *reading, const struct json_node *root, const char *model_type);
+
+/* The number format in which engines compute: `torch_dtype`, else `dtype` of the part of a file. They load a checkpoint
+ * of 32 bits, or one that does not say, in 16. Reports a name that PyTorch does not know. Reports a format that only
+ * weights can have, where no quantisation is stated. */
+enum number_format huggingface_dtype(struct reading *reading, const struct json_node *part);
 
 #endif

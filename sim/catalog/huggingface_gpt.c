@@ -37,6 +37,9 @@ void huggingface_falcon(struct reading *reading, struct llm_spec *llm)
     llm->tied_embeddings = read_flag(reading, "tie_word_embeddings", false);
     llm->parallel_block = read_flag(reading, "parallel_attn", true);
     huggingface_set_gpt(llm, read_flag(reading, "bias", false));
+    take(reading, "num_kv_heads");
+    take(reading, "n_head_kv");
+    take(reading, "multi_query");
     if (read_flag(reading, "new_decoder_architecture", false)) {
         llm->kv_heads = read_either(reading, "num_kv_heads", "n_head_kv");
         return;

@@ -118,6 +118,7 @@ void huggingface_llama4(struct reading *reading, struct llm_spec *llm)
             "is given: only experts in all layers or in every second one are modelled, by interleave_moe_layer_step");
     if (step < 1 || step > 2)
         report(reading, find(reading, "interleave_moe_layer_step"), "interleave_moe_layer_step", "is neither 1 nor 2");
+    take(reading, "intermediate_size_mlp");
     if (step != 2) return;
     llm->alternating_dense = true;
     llm->dense_layers = llm->layers - llm->layers / 2;

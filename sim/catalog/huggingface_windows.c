@@ -52,6 +52,8 @@ void huggingface_gemma4(struct reading *reading, struct llm_spec *llm)
 {
     const struct json_node *quantised = find(reading, "quantization_config");
     static const char *const unread[] = {"hidden_size_per_layer_input", "num_kv_shared_layers"};
+    static const char *const unused[] = {"num_experts", "top_k_experts", "moe_intermediate_size", /* without experts */
+                                         "num_global_key_value_heads", "global_head_dim"}; /* without windows */
     read_text_config(reading);
     read_gemma_text(reading, llm);
     llm->vocab = read_count(reading, "vocab_size", 262144);
@@ -63,6 +65,7 @@ void huggingface_gemma4(struct reading *reading, struct llm_spec *llm)
         if (read_count(reading, unread[i], 0) > 0)
             report(reading, find(reading, unread[i]), unread[i],
                    "is above 0: embeddings per layer and layers that share a cache are not modelled");
+    for (size_t i = 0; i < sizeof unused / sizeof *unused; i++) take(reading, unused[i]);
     if (!read_flag(reading, "enable_moe_block", false)) return;
     llm->experts = read_required(reading, "num_experts");
     llm->experts_per_token = read_required(reading, "top_k_experts");

@@ -397,11 +397,18 @@ static bool guarded_schedules_ahead(const void *params)
     return ((const struct batcher *)guard->inner)->schedules_ahead(guard->inner_params);
 }
 
+static int64_t guarded_most_output_tokens(const void *params)
+{
+    const struct guard *guard = *(struct guard *const *)params;
+    return ((const struct batcher *)guard->inner)->most_output_tokens(guard->inner_params);
+}
+
 /* Counts nothing, and reads the parameters of the batcher itself. */
 static void read_parameters(struct guard *guard, struct batcher *watched)
 {
     (void)guard;
     if (watched->schedules_ahead != NULL) watched->schedules_ahead = guarded_schedules_ahead;
+    if (watched->most_output_tokens != NULL) watched->most_output_tokens = guarded_most_output_tokens;
 }
 
 static void count_nothing(struct guard *guard, void *watched)

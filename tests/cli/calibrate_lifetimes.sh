@@ -37,6 +37,36 @@ cp "$T/out" "$T/first"
 run 0 calibrate lifetimes "$T/shipped.csv" --json
 out_is <"$T/first"
 
+# A log of failures: what it does not say is warned of; what it says is in the source of the law.
+cat >"$T/log.csv" <<'END'
+node,down_at,up_at
+n1,2024-01-05 08:00:00,2024-01-05 12:00:00
+n2,2024-01-20 00:00:00,2024-01-21 00:00:00
+n1,2024-02-03 00:00:00,2024-02-03 06:00:00
+n3,2024-02-20 00:00:00,
+END
+run 0 calibrate lifetimes "$T/log.csv"
+err 'nodes without a failure are not in the log, and none is counted'
+err 'the observation is taken to last from the first to the last time of the log'
+run 0 calibrate lifetimes "$T/log.csv" --from 2024-01-01 --until 2024-03-01 --nodes 50 -o "$T/law.json" --csv
+equal "$(grep -c warning "$T/err")" 0 'warnings of a log that says all'
+out 'units,53'
+equal "$(awk -F, '$1 == "mean_h" { print ($3 < $2 && $2 < $4) }' "$T/out")" 1 'interval of the mean'
+equal "$(json_of "$T/law.json" '$.source' | grep -c '^log.csv: 4 rows, 50 nodes from 2024-01-01 00:00:00 to 2024-03-01 00:00:00, 53 lives, 4 failures; mean .* h, 95 % interval .* h; orrery ')" 1 source
+cat >"$T/logged.json" <<END
+{"cluster": {"nodes": 2}, "failures": {"causes": {"node": $(sed 's/^{/{"scope": "node",/' "$T/law.json")}},
+ "jobs": {"trace": {"format": "inline-jobs", "jobs": [{"submit": "0s", "duration": "1h", "gpus": 8}]}}}
+END
+run 0 validate "$T/logged.json"
+run 3 calibrate lifetimes "$T/log.csv" --nodes 2
+err 'the log has 3 nodes, and --nodes says 2'
+run 2 calibrate lifetimes "$T/log.csv" --until 5
+err "--until '5' is a number, and the log has calendar times"
+run 2 calibrate lifetimes "$T/complete.csv" --nodes 5
+err 'only a log of failures (node,down_at) does not'
+run 2 calibrate --gpu l4 "$T/complete.csv" --nodes 5
+err 'only a log of failures has such an observation'
+
 run 2 calibrate lifetimes
 run 2 calibrate lifetimes --gpu l4 "$T/field.csv"
 err 'field data of lifetimes are one file'
@@ -54,4 +84,10 @@ refuse age_h,failed 5,1 6,0
 err '1 failures do not determine a Weibull law'
 refuse shipped_h,end_h,window_h,lag_h,age_h 1,36,12,2,13
 err "must be above 0, and end within 'window_h'"
+refuse node,down_at,up_at a,5,4
+err "bad.csv:2:5: error: 'up_at' must not be before 'down_at'"
+refuse node,down_at,up_at a,5, a,9,10
+err "bad.csv:3: error: node 'a' goes down, and is down since line 2"
+refuse node,down_at,up_at a,5,6 a,2024-01-01,
+err "'down_at' must be of the kind of the times above it"
 finish

@@ -24,12 +24,14 @@ spent() { json_of "$T/out" "\$.spent.$1"; }
 is_true "$(spent work_s) = 2 * 86400"
 is_true "$(spent loaded_s) > 180 and abs($(spent loaded_s) * 128 / $(metric job.wait_gpu_s.sum) - 1) < 1e-9"
 is_true "$(spent saved_s) > 0 and abs($(spent saved_s) * 128 / $(metric job.checkpoint_gpu_s.sum) - 1) < 1e-9"
+is_true "abs($(json_of "$T/out" '$.checkpoint_interval_s') / $(metric job.checkpoint_interval_s.mean) - 1) < 1e-9"
 is_true "$(spent repeated_s) > 0 and abs($(spent repeated_s) * 128 / $(metric job.lost_gpu_s.sum) - 1) < 1e-9"
 is_true "$(spent waited_for_gpus_s) = $(json_of "$T/out" '$.waited_s') and $(spent slower_s) > 0 and $(spent moved_s) = 0"
 run 0 why "$db" job 0
 equal "$(grep -c '^took .* for 172800 s of work: .* of its speed alone on the GPUs it asks for' "$T/out")" 1 'lines of its time'
 out ' on lost work'
 out ' stalled while it saved'
+out 'saves its state after every '
 
 # The nodes of one stay are one line, as long as each is asked for.
 out 'held     128 GPUs, 8 on each of 16 nodes (--all shows each), for'

@@ -12,7 +12,7 @@ here=$(pwd -P)
 transcript=${TRANSCRIPT:-tests/golden/transcript.txt}
 mkdir -p "$T/bin"
 ln -sf "$orrery" "$T/bin/orrery"
-alike='s/(\.[0-9]{8})[0-9]+/\1/g; s/Linux [a-z0-9_]+ glibc[a-z0-9. -]*/PLATFORM/g'
+alike='s/(\.[0-9]{8})[0-9]+/\1/g; s/Linux [a-z0-9_]+ glibc[a-z0-9. -]*/PLATFORM/g; s/; orrery ([0-9a-f]{7,}(-dirty)?|unknown)"/; orrery COMMIT"/g'
 cat >"$T/bin/cksum" <<END
 #!/bin/sh
 sed -E '$alike' | $(command -v cksum)

@@ -77,6 +77,22 @@ TEST(policies_choose_their_interval)
     CHECK_NEAR(simulate(&cases[0], "'daly'", save, 2000), simulate_interval(&cases[0], daly_s, 2000), 1e-7);
 }
 
+/* The mean over two jobs that save, of Young's sqrt(2 C M) and a stated interval; a third job saves nothing. */
+TEST(the_interval_that_was_chosen_is_a_metric)
+{
+    struct bed_rows *rows = bed_ok(
+        NULL,
+        "{'cluster': {'nodes': 3, 'gpus_per_node': 8}, 'until': '1h', 'failures': {'causes': {'node': {'scope': 'node',"
+        " 'lifetime': {'law': 'exponential', 'mean': '50h'}}}}, 'jobs': {'placement': 'first-fit', 'types': {"
+        "'young': {'checkpoint': {'policy': 'young', 'bytes': '60GB', 'write': '1GB/s'}},"
+        " 'stated': {'checkpoint': {'policy': {'policy': 'periodic', 'interval': '300s'}, 'bytes': '6GB',"
+        " 'write': '1GB/s'}}, 'none': {}}, 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '9h', 'gpus': 8,"
+        " 'type': 'young'}, {'duration': '9h', 'gpus': 8, 'type': 'stated'}, {'duration': '9h', 'gpus': 8,"
+        " 'type': 'none'}]}}}");
+    CHECK_NEAR(bed_metric(rows, "job.checkpoint_interval_s.mean"), (sqrt(2.0 * 60 * 50 * 3600) + 300) / 2, 1e-6);
+    bed_free(rows);
+}
+
 /* A job of 100.5 intervals of work stalls in 100 saves of 7 s. With the default an interval is 200 s. */
 TEST(checkfreq_spends_its_overhead)
 {

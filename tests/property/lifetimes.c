@@ -1,6 +1,8 @@
 /* Weibull laws from field data: what was put in comes out, 95 % intervals hold the truth in about 95 % of the cases,
  * and the likelihood at the fit is above that of laws beside it. */
+#include "analysis/calibrate/lifetimes/lifetimes_events.h"
 #include "analysis/calibrate/lifetimes/weibull_fit.h"
+#include "sim/core/mem.h"
 #include "tests/support/harness.h"
 
 static double draw_life(struct rng *rng, double shape, double scale)
@@ -123,4 +125,88 @@ TEST(too_little_data_is_refused)
     struct shipped_fit shipped;
     struct rng rng = test_rng(5, "lifetimes", 0);
     CHECK_EQ_INT(shipped_fit(&unit, 1, 10, 5, &rng, &shipped), SIM_E_DATA);
+}
+
+/* --- Logs of events --- */
+
+enum { MOST_EVENTS = 60000 };
+
+/* Nodes that live by the law and take 5 h to be up again, from 0 to `until`: their failures, in order of nodes. */
+static size_t draw_log(struct rng *rng, double shape, double scale, int n_nodes, double until,
+                       struct down_event *events)
+{
+    static char names[4000][16];
+    size_t n = 0;
+    for (int node = 0; node < n_nodes; node++) {
+        snprintf(names[node], sizeof names[node], "n%d", node);
+        for (double t = draw_life(rng, shape, scale); t < until && n < MOST_EVENTS;
+             t += 5 + draw_life(rng, shape, scale)) {
+            events[n] = (struct down_event){names[node], t, t + 5 < until ? t + 5 : (double)NAN, (int64_t)n + 2};
+            n++;
+        }
+    }
+    return n;
+}
+
+/* 4,000 nodes for 900 h. Nodes that never failed count. Without them, the mean would be too short. */
+TEST(laws_are_recovered_from_logs_of_events)
+{
+    static struct down_event events[MOST_EVENTS];
+    static const double shapes[] = {0.7, 1.0, 2.0};
+    for (int i = 0; i < 3; i++) {
+        struct rng rng = test_rng(8, "events", (uint64_t)i);
+        struct events_lives lives;
+        struct weibull_fit fit;
+        struct diag diag = {0};
+        struct events_span span = {0.0, 900.0, 4000};
+        const size_t n = draw_log(&rng, shapes[i], 600.0, 4000, 900.0, events);
+        MUST(lifetimes_of_events(events, n, &span, "log", &lives, &diag) == 0);
+        CHECK_EQ_INT(weibull_fit(lives.lives, lives.n, &fit), 0);
+        CHECK_EQ_INT(fit.failures, n);
+        CHECK_NEAR(fit.shape.value / shapes[i], 1.0, 0.03);
+        CHECK_NEAR(fit.mean.value / weibull_mean(shapes[i], 600.0), 1.0, 0.05);
+        mem_free(lives.lives);
+        span = (struct events_span){0.0, 900.0, 0};
+        MUST(lifetimes_of_events(events, n, &span, "log", &lives, &diag) == 0);
+        struct weibull_fit failed_only;
+        CHECK_EQ_INT(weibull_fit(lives.lives, lives.n, &failed_only), 0);
+        CHECK(failed_only.mean.value < fit.mean.value && lives.n_logged < 4000);
+        mem_free(lives.lives);
+    }
+}
+
+/* Seen from 10 to 100: a node that is down at first, one that stays down, one that fails after the end. */
+TEST(events_become_lives)
+{
+    struct down_event events[] = {{"b", 40, (double)NAN, 2}, {"a", 5, 20, 3},  {"a", 50, 60, 4},
+                                  {"c", 120, 130, 5},        {"a", 60, 70, 6}, {"d", 2, 3, 7}};
+    static const struct observed_life expected[] = {{0, 30, true},  {0, 30, false}, {0, 30, true},
+                                                    {0, 90, false}, {0, 90, false}, {0, 90, false}};
+    struct events_span span = {10, 100, 5};
+    struct events_lives lives;
+    struct diag diag = {0};
+    MUST(lifetimes_of_events(events, 6, &span, "log", &lives, &diag) == 0);
+    CHECK_EQ_INT(lives.n_at_once, 1);
+    CHECK_EQ_INT(lives.n_logged, 4);
+    MUST(lives.n == 6);
+    for (size_t i = 0; i < 6; i++)
+        CHECK(lives.lives[i].from == expected[i].from && lives.lives[i].to == expected[i].to &&
+              lives.lives[i].failed == expected[i].failed);
+    mem_free(lives.lives);
+}
+
+TEST(intervals_of_the_mean_hold_it_as_often_as_they_say)
+{
+    enum { N = 200, RUNS = 400 };
+    static struct observed_life lives[N];
+    int n_held = 0;
+    for (int i = 0; i < RUNS; i++) {
+        struct rng rng = test_rng(9, "means", (uint64_t)i);
+        struct weibull_fit fit;
+        draw_field(&rng, 1.5, 1000.0, 500.0, 1500.0, lives, N);
+        CHECK_EQ_INT(weibull_fit(lives, N, &fit), 0);
+        const double mean = weibull_mean(1.5, 1000.0);
+        n_held += fit.mean.low < mean && mean < fit.mean.high;
+    }
+    CHECK(n_held > 0.92 * RUNS && n_held < 0.98 * RUNS);
 }

@@ -200,3 +200,27 @@ TEST(outages_spare_nodes_scaling_and_stages_combine)
     CHECK_NEAR(bed_metric(rows, "request.finished"), 150.0, 0.0);
     CHECK_NEAR(bed_metric(rows, "energy.site_j") / (1.67 * gpus_j + 670 * (5 * rows->end_s - dark_s)), 1.0, 1e-9);
 }
+
+static int count_idle_brake(void *context, const struct warning_row *row)
+{
+    *(int *)context += strcmp(row->code, "power-limit") == 0 &&
+                       strcmp(row->text,
+                              "a brake_clock of 3000 MHz does not slow a100-80-sxm: its highest is 1410 MHz") == 0;
+    return 0;
+}
+
+/* Whether or not the brake engages: the budget is above what the site draws. */
+TEST(a_brake_clock_above_that_of_the_gpu_is_warned_of)
+{
+    static const char *const clocks[] = {"3GHz", "1409MHz"};
+    for (int i = 0; i < 2; i++) {
+        int n = 0;
+        const struct sink sink = {.context = &n, .warning = count_idle_brake};
+        bed_free(bed_ok(BED(.also = &sink),
+                        "{'cluster': {'gpu': 'a100-80-sxm', 'server_power': {'idle': '900W', 'per_gpu_watt': 1.2},"
+                        " 'power': {'budget': '100kW', 'commands': {'brake_clock': '%s'}, 'capping': 'brake'}},"
+                        " 'jobs': {'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '30s'}]}}}",
+                        clocks[i]));
+        CHECK_EQ_INT(n, i == 0);
+    }
+}

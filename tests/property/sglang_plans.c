@@ -144,6 +144,7 @@ static void check_mode(enum mode mode, int n_runs)
     checked.policy.state_bytes = sizeof(struct checked);
     checked.policy.init = checked_init;
     checked.compose = checked_compose;
+    checked.most_output_tokens = NULL; /* outputs beyond the limit make blocks short */
     seen = (struct naive_sglang_seen){0};
     moving = in_flight = late = 0;
     for (int seed = 0; seed < n_runs; seed++) {

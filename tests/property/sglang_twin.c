@@ -1,5 +1,6 @@
 /* The batcher `sglang` against a naive twin that follows SGLang's rules iteration by iteration with lists and sorting
  * (sgl-project/sglang, python/sglang/srt/managers, files and commits as in policies/batching/sglang.c). */
+#include "policies/declared.h"
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
@@ -8,7 +9,7 @@
 /* Every iteration takes 10 ms. */
 static const char scenario[] =
     "{'cluster': {'nodes': 1, 'gpus_per_node': 1, 'gpu': 'a100-80-sxm'}, 'services': {'s': {"
-    "'llm': '%s', 'kv': {'blocks': %d, 'block_tokens': %d}, 'batching': {'policy': 'sglang', %s},"
+    "'llm': '%s', 'kv': {'blocks': %d, 'block_tokens': %d}, 'batching': {'policy': '%s', %s},"
     " 'cost': {'kind': 'affine', 'prefill': {'fixed': '10ms'}, 'decode': {'fixed': '10ms'}}, 'trace': {'format': 'csv',"
     " 'path': '%s', 'columns': {'arrival': 'arrival', 'prompt': 'prompt', 'output': 'output'}}}}}";
 
@@ -380,6 +381,7 @@ static const char *write_requests(struct twin *twin, struct rng *rng)
         }
         r->priority = twin->by_priority ? 10 * (int)rng_below(rng, 3) : 0;
         text_printf(&trace, "%.9f,%d,%d,%s\n", (double)now_ns * 1e-9, r->prompt, r->output, classes[r->priority / 10]);
+        if (twin->max_tokens > 0 && twin->mode != PLAIN) r->output = least(r->output, twin->max_tokens);
     }
     return test_file("requests.csv", "%s", trace.chars);
 }
@@ -440,13 +442,18 @@ static int check_twins(uint64_t n_seeds, enum mode mode)
     static const char *const streams[] = {"sglang", "sglang priorities", "sglang long prompts"};
     static struct twin twin;
     int retractions = 0, preempted = 0;
+    struct batcher uncut = batching_sglang; /* outputs beyond the limit make blocks short */
+    uncut.policy.name = "sglang-uncut";
+    uncut.most_output_tokens = NULL;
+    const char *name = mode == PLAIN ? uncut.policy.name : "sglang";
     for (uint64_t seed = 0; seed < n_seeds; seed++) {
         struct rng rng = test_rng(seed, streams[mode], 0);
         const char *batching = random_twin(&twin, mode, &rng);
         const char *path = write_requests(&twin, &rng);
         const char *llm = mode == LONG_PROMPTS ? "phi-2" : "llama-3.1-8b";
         twin_run(&twin);
-        struct bed_rows *rows = bed_ok(BED(.check = true), scenario, llm, twin.blocks, twin.page, batching, path);
+        struct bed_rows *rows = bed_ok(BED(.check = true, .policy = &uncut.policy), scenario, llm, twin.blocks, twin.page,
+                                       name, batching, path);
         const int n = compare(&twin, rows);
         for (size_t i = 0; i < rows->n_decisions; i++)
             preempted += strcmp(rows->decisions[i].reason, "a request of higher priority has no slot") == 0;
@@ -455,8 +462,8 @@ static int check_twins(uint64_t n_seeds, enum mode mode)
         else
             retractions += n;
         if (seed % 5 == 0) {
-            struct bed_rows *single = bed_ok(BED(.check = true, .single_step = true, .queue = QUEUE_HEAP), scenario,
-                                             llm, twin.blocks, twin.page, batching, path);
+            struct bed_rows *single = bed_ok(BED(.check = true, .single_step = true, .queue = QUEUE_HEAP, .policy = &uncut.policy), scenario,
+                                             llm, twin.blocks, twin.page, name, batching, path);
             CHECK(bed_equal(rows, single));
             bed_free(single);
         }

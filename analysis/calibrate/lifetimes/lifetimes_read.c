@@ -7,11 +7,13 @@
 
 #include <math.h>
 
-enum { SHIPPED, END, WINDOW, LAG, AGE, FAILED, FROM, COLUMNS };
+/* The last ones are no numbers. */
+enum { SHIPPED, END, WINDOW, LAG, AGE, FAILED, FROM, NUMBERS, NODE = NUMBERS, DOWN, UP, COLUMNS };
 
 static const struct csv_column columns[COLUMNS] = {{"shipped_h", true}, {"end_h", true},  {"window_h", true},
-                                                   {"lag_h", true},     {"age_h", false}, {"failed", true},
-                                                   {"from_h", true}};
+                                                   {"lag_h", true},     {"age_h", true},  {"failed", true},
+                                                   {"from_h", true},    {"node", true},   {"down_at", true},
+                                                   {"up_at", true}};
 
 struct reading {
     struct csv *csv;
@@ -42,7 +44,7 @@ static int number_of(const struct reading *reading, int column, double *value)
 static int read_numbers(const struct reading *reading, double *values)
 {
     int code = 0;
-    for (int i = 0; i < COLUMNS && code == 0; i++) code = number_of(reading, i, &values[i]);
+    for (int i = 0; i < NUMBERS && code == 0; i++) code = number_of(reading, i, &values[i]);
     return code;
 }
 
@@ -72,14 +74,53 @@ static int add_shipped(struct reading *reading, struct lifetimes_data *data)
     return vec_push(&data->shipped, &data->n, &reading->capacity, unit);
 }
 
+static struct csv_field field_of(const struct reading *reading, int column)
+{
+    const int at = reading->at[column];
+    if (at < 0 || (size_t)at >= csv_n_fields(reading->csv)) return (struct csv_field){"", 0};
+    return csv_fields(reading->csv)[at];
+}
+
+/* A time of an event, of the kind that the first one has; NAN: empty. */
+static int time_of(const struct reading *reading, int column, struct lifetimes_data *data, double *hours)
+{
+    const struct csv_field field = field_of(reading, column);
+    bool is_calendar;
+    *hours = (double)NAN;
+    if (field.n_chars == 0) return 0;
+    if (!lifetimes_time(field.chars, field.n_chars, hours, &is_calendar))
+        return refuse(reading, column, "must be a number of hours, or a time such as 2024-03-01 08:30:00");
+    if (data->n == 0 && column == DOWN) data->is_calendar = is_calendar;
+    return is_calendar == data->is_calendar ? 0 : refuse(reading, column, "must be of the kind of the times above it");
+}
+
+static int add_event(struct reading *reading, struct lifetimes_data *data)
+{
+    const struct csv_field node = field_of(reading, NODE);
+    struct down_event event = {.line = csv_line(reading->csv)};
+    int code = time_of(reading, DOWN, data, &event.down_h);
+    if (code == 0) code = time_of(reading, UP, data, &event.up_h);
+    if (code != 0) return code;
+    if (node.n_chars == 0) return refuse(reading, NODE, "is empty");
+    if (isnan(event.down_h)) return refuse(reading, DOWN, "is empty");
+    if (event.up_h < event.down_h) return refuse(reading, UP, "must not be before 'down_at'");
+    event.node = arena_printf(&data->arena, "%.*s", (int)node.n_chars, node.chars);
+    if (event.node == NULL) return SIM_E_NOMEM;
+    return vec_push(&data->events, &data->n, &reading->capacity, event);
+}
+
 static int check_columns(const struct reading *reading, const char *path)
 {
     const bool is_shipped = reading->at[SHIPPED] >= 0;
     const int needed[] = {END, WINDOW, LAG};
+    if (reading->at[DOWN] >= 0 && reading->at[NODE] >= 0) return 0;
     if (!is_shipped && reading->at[FAILED] < 0)
-        return diag_error(reading->diag, SIM_E_DATA, path,
-                          "columns are age_h,failed[,from_h] or shipped_h,end_h,window_h,lag_h,age_h",
-                          "there is neither a column 'failed' nor a column 'shipped_h'");
+        return diag_error(
+            reading->diag, SIM_E_DATA, path,
+            "columns are age_h,failed[,from_h], node,down_at[,up_at] or shipped_h,end_h,window_h,lag_h,age_h",
+            "there is neither a column 'failed' nor a column 'shipped_h', and not both 'node' and 'down_at'");
+    if (reading->at[AGE] < 0)
+        return diag_error(reading->diag, SIM_E_DATA, path, NULL, "there is no column '%s'", columns[AGE].name);
     for (size_t i = 0; i < 3 && is_shipped; i++)
         if (reading->at[needed[i]] < 0)
             return diag_error(reading->diag, SIM_E_DATA, path, NULL, "there is no column '%s'",
@@ -92,6 +133,7 @@ int lifetimes_read(const char *path, struct lifetimes_data *data, struct diag *d
     struct reading reading = {.diag = diag};
     struct input *input;
     *data = (struct lifetimes_data){0};
+    arena_init(&data->arena);
     int code = input_open(path, &input, diag);
     if (code == 0) code = csv_create(input, &(struct csv_options){.comment = '#'}, &reading.csv, diag);
     if (code != 0) return code;
@@ -103,7 +145,10 @@ int lifetimes_read(const char *path, struct lifetimes_data *data, struct diag *d
             code = found;
             break;
         }
-        code = reading.at[SHIPPED] >= 0 ? add_shipped(&reading, data) : add_life(&reading, data);
+        if (reading.at[DOWN] >= 0 && reading.at[NODE] >= 0)
+            code = add_event(&reading, data);
+        else
+            code = reading.at[SHIPPED] >= 0 ? add_shipped(&reading, data) : add_life(&reading, data);
     }
     csv_destroy(reading.csv);
     if (code == 0 && data->n == 0) code = diag_error(diag, SIM_E_DATA, path, NULL, "there are no units in it");
@@ -114,4 +159,6 @@ void lifetimes_data_fini(struct lifetimes_data *data)
 {
     mem_free(data->lives);
     mem_free(data->shipped);
+    mem_free(data->events);
+    arena_fini(&data->arena);
 }

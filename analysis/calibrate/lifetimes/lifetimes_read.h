@@ -1,6 +1,9 @@
-/* Field data of lifetimes, from a CSV file with a header. Times are hours. Either
+/* Field data of lifetimes, from a CSV file with a header. Times are hours. One of
  *
  *     age_h,failed[,from_h]                       a unit observed from age from_h (default: 0) to age_h; failed: 0 or 1
+ *
+ *     node,down_at[,up_at]                        a failure of a node, and when it was up again: empty while it is
+ *                                                 down; hours or calendar times (lifetimes_events.h)
  *
  * or, where dates of deployment are known only of units that failed under monitoring,
  *
@@ -11,12 +14,16 @@
 #ifndef ORRERY_ANALYSIS_CALIBRATE_LIFETIMES_LIFETIMES_READ_H
 #define ORRERY_ANALYSIS_CALIBRATE_LIFETIMES_LIFETIMES_READ_H
 
-#include "analysis/calibrate/lifetimes/weibull_fit.h"
+#include "analysis/calibrate/lifetimes/lifetimes_events.h"
+#include "sim/core/mem.h"
 
 struct lifetimes_data {
     size_t n;
     struct observed_life *lives;  /* [n], or NULL */
     struct shipped_unit *shipped; /* [n], or NULL */
+    struct down_event *events;    /* [n], or NULL */
+    bool is_calendar;             /* times of events are calendar times */
+    struct arena arena;           /* of the nodes' names */
 };
 
 /* Returns 0, SIM_E_IO, SIM_E_DATA with a finding, or SIM_E_NOMEM. Free with lifetimes_data_fini, also after failure. */

@@ -122,6 +122,10 @@ static int find_intervals(const struct lives *lives, double shape, double scale,
     if (!(determinant > 0.0) || !(xx > 0.0)) return SIM_E_DATA;
     fit->shape = estimate(x, yy / determinant);
     fit->scale = estimate(y + log(lives->longest), xx / determinant);
+    /* log mean = y + log Gamma(1 + e^-x), by its slope in x; the information inverted gives the variances */
+    const double slope = (lgamma(1.0 + exp(-x - h)) - lgamma(1.0 + exp(-x + h))) / (2.0 * h);
+    fit->mean = estimate(y + log(lives->longest) + lgamma(1.0 + exp(-x)),
+                         (xx + slope * slope * yy - 2.0 * slope * xy) / determinant);
     return 0;
 }
 
@@ -234,14 +238,16 @@ int shipped_fit(const struct shipped_unit *units, size_t n, int rounds, int burn
         fit_complete(complete, n, &law);
         if (round < burn) continue;
         const double k = round - burn + 1;
-        if (k == 1.0) fit->shape = fit->scale = fit->lag = fit->shape_sd = fit->scale_sd = fit->lag_sd = 0.0;
+        if (k == 1.0) *fit = (struct shipped_fit){.units = law.units, .returned = law.returned};
         add_value(law.shape, k, &fit->shape, &fit->shape_sd);
         add_value(law.scale, k, &fit->scale, &fit->scale_sd);
+        add_value(weibull_mean(law.shape, law.scale), k, &fit->mean, &fit->mean_sd);
         add_value(law.lag, k, &fit->lag, &fit->lag_sd);
     }
     const double n_kept = fmax(rounds - burn - 1, 1);
     fit->shape_sd = sqrt(fit->shape_sd / n_kept);
     fit->scale_sd = sqrt(fit->scale_sd / n_kept);
+    fit->mean_sd = sqrt(fit->mean_sd / n_kept);
     fit->lag_sd = sqrt(fit->lag_sd / n_kept);
     mem_free(complete);
     return code;

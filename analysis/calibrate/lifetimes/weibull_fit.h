@@ -34,7 +34,7 @@ struct weibull_estimate {
 
 struct weibull_fit {
     size_t units, failures;
-    struct weibull_estimate shape, scale;
+    struct weibull_estimate shape, scale, mean;
 };
 
 double weibull_mean(double shape, double scale);
@@ -51,8 +51,8 @@ struct shipped_unit {
 
 struct shipped_fit {
     size_t units, returned;
-    double shape, scale, lag;          /* means over the chain */
-    double shape_sd, scale_sd, lag_sd; /* its standard deviations */
+    double shape, scale, mean, lag;             /* means over the chain; mean: of the lifetimes */
+    double shape_sd, scale_sd, mean_sd, lag_sd; /* its standard deviations */
 };
 
 /* `rounds` of which the first `burn` are dropped. Returns 0, SIM_E_DATA with fewer than 2 returns, or SIM_E_NOMEM. */

@@ -15,6 +15,7 @@ enum { MAX_PROFILES = 256 };
 
 struct calibrate_options {
     const char *gpu, *predict, *calibration, *engine, *set, *library, *llm, *tensor_parallel, *output, *report;
+    const char *from, *until, *nodes;
     int form; /* enum answer_form */
     bool table;
 };
@@ -34,6 +35,12 @@ static const struct option calibrate_options[] = {
     {NULL, "llm", 0, OPTION_TEXT, AT(llm), "LLM", NULL, "the measured LLM, if the profile does not name it"},
     {NULL, "tp", 0, OPTION_TEXT, AT(tensor_parallel), "N", NULL,
      "tensor parallelism of the profile, if the profile does not state it"},
+    {NULL, "from", 0, OPTION_TEXT, AT(from), "TIME", NULL,
+     "begin of a log of failures, as its times are written; default: its first time"},
+    {NULL, "until", 0, OPTION_TEXT, AT(until), "TIME", NULL,
+     "end of a log of failures, for which nodes were observed; default: its last time"},
+    {NULL, "nodes", 0, OPTION_TEXT, AT(nodes), "N", NULL,
+     "nodes that a log of failures observed, also those without one; default: those in it"},
     {"What comes out", "output", 'o', OPTION_TEXT, AT(output), "FILE", NULL,
      "calibration file: fitted classes replace those in it"},
     {NULL, "table", 't', OPTION_FLAG, AT(table), NULL, NULL,
@@ -321,8 +328,8 @@ static int check_usage(struct cli *cli, const struct calibrate_options *options)
 
 static const char board_hint[] =
     "write orrery calibrate board NAME.board.json, with no more than --output, --json and --csv";
-static const char lifetimes_hint[] =
-    "write orrery calibrate lifetimes FILE.csv, with no more than --output, --json and --csv";
+static const char lifetimes_hint[] = "write orrery calibrate lifetimes FILE.csv, with no more than --from, --until, "
+                                     "--nodes, --output, --json and --csv";
 
 static int calibrate(struct cli *cli, const struct cli_call *call)
 {
@@ -339,6 +346,9 @@ static int calibrate(struct cli *cli, const struct cli_call *call)
         code = check_file_usage(cli, call, lifetimes_hint, "field data of lifetimes are one file");
     else
         code = check_usage(cli, options);
+    if (code == 0 && !of_lifetimes && (options->from || options->until || options->nodes))
+        code = fail_usage(cli, "leave out --from, --until and --nodes",
+                          "only a log of failures has such an observation");
     if (code == 0) code = check_output(cli, call);
     if (code != 0) return code;
     struct reading reading = {.cli = cli, .options = options};
@@ -350,7 +360,8 @@ static int calibrate(struct cli *cli, const struct cli_call *call)
     if (code == 0 && of_power)
         code = calibrate_power(cli, &reading.catalog, options->gpu, &inputs, &output);
     else if (code == 0 && of_lifetimes)
-        code = calibrate_lifetimes(cli, &inputs, &output);
+        code = calibrate_lifetimes(cli, &inputs, &(struct calibrate_observation){options->from, options->until, options->nodes},
+                                   &output);
     else if (code == 0 && of_board)
         code = calibrate_board(cli, &reading.catalog, &inputs, &output);
     else if (code == 0 && options->engine != NULL)
@@ -371,7 +382,7 @@ const struct verb verb_calibrate = {
              "--engine NAME MEASURED... [-o FILE] [--json|--csv]\n"
              "power --gpu GPU MEASURED... [-o FILE] [--json|--csv]\n"
              "board NAME.board.json [-o FILE] [--json|--csv]\n"
-             "lifetimes FILE.csv [-o FILE] [--json|--csv]",
+             "lifetimes FILE.csv [--from TIME] [--until TIME] [--nodes N] [-o FILE] [--json|--csv]",
     .notes = "A profile is a CSV file, plain or gzip-compressed, known by its columns: those of Vidur, aiconfigurator,\n"
              "LLMServingSim, or one of your own with a row per kernel call:\n\n"
              "  kernel,m,n,k,weights,compute,time_us,group\n"
@@ -391,7 +402,9 @@ const struct verb verb_calibrate = {
              "on GPUs, LLMs and engines get that no fit has seen.\n\n"
              "'lifetimes' fits a Weibull law to field data, in hours: columns age_h,failed[,from_h] for units that are\n"
              "observed from an age on until they fail or leave, or shipped_h,end_h,window_h,lag_h,age_h where only\n"
-             "units that failed have a known date of deployment. The file is the 'lifetime' of a cause of failures.\n",
+             "units that failed have a known date of deployment. Columns node,down_at[,up_at] are a log of failures,\n"
+             "with calendar times or hours; a node is as new whenever it is up again. The file is the 'lifetime' of a\n"
+             "cause of failures.\n",
     .print_more = calibrate_print_kernels,
     .options = calibrate_options,
     .options_bytes = sizeof(struct calibrate_options),

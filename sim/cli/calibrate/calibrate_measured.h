@@ -31,8 +31,14 @@ int calibrate_power(struct cli *cli, const struct catalog *catalog, const char *
 int calibrate_board(struct cli *cli, const struct catalog *catalog, const struct calibrate_inputs *inputs,
                     const struct calibrate_output *output);
 
+/* Of a log of failures, as the options say it; NULL: not given. */
+struct calibrate_observation {
+    const char *from, *until, *nodes;
+};
+
 /* Fits a Weibull law to field data of lifetimes (one file, lifetimes_read.h), prints it, and writes the member
  * "lifetime" of a cause of failures. Returns 0, SIM_E_DATA, SIM_E_IO or SIM_E_NOMEM. */
-int calibrate_lifetimes(struct cli *cli, const struct calibrate_inputs *inputs, const struct calibrate_output *output);
+int calibrate_lifetimes(struct cli *cli, const struct calibrate_inputs *inputs,
+                        const struct calibrate_observation *observation, const struct calibrate_output *output);
 
 #endif

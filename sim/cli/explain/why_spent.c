@@ -94,7 +94,16 @@ static void say_part(const struct spent *spent, const struct job_row *job, enum 
         answer_say(answer, "%.6g s %s", s, parts[part].words);
 }
 
-void why_say_spent(const struct story *story, struct answer *answer)
+/* How often a job saves, also one that has not ended. */
+static void say_interval(const struct story *story, struct answer *answer)
+{
+    const double interval_s = story->idle.save_interval_s;
+    if (interval_s > 0)
+        answer_say(answer, "saves its state after every %.6g s of work, as its checkpointing policy chose last\n",
+                   interval_s);
+}
+
+static void say_parts(const struct story *story, struct answer *answer)
 {
     struct spent spent;
     enum part order[PARTS];
@@ -117,9 +126,16 @@ void why_say_spent(const struct story *story, struct answer *answer)
     answer_say(answer, "\n");
 }
 
+void why_say_spent(const struct story *story, struct answer *answer)
+{
+    say_parts(story, answer);
+    say_interval(story, answer);
+}
+
 void why_write_spent(const struct story *story, struct answer *answer)
 {
     struct spent spent;
+    if (story->idle.save_interval_s > 0) answer_number(answer, "checkpoint_interval_s", story->idle.save_interval_s);
     if (!find_spent(story, &spent)) return;
     answer_open(answer, "spent", '{');
     answer_number(answer, "work_s", spent.work_s);

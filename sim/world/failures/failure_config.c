@@ -24,6 +24,7 @@ static const char restart_help[] = "time until a failed job computes again, adde
 
 #define ROW_OF struct failure_cause_config
 static const struct config_field cause_fields[] = {
+    ROW_TEXT("source", source, OPTIONAL, ANY, "where its times come from, as calibrate lifetimes writes it; runs do not read it"),
     ROW_CHOICE(
         "scope", scope, REQUIRED, scope_names,
         "component that fails: each GPU (with its node), each node, each switch (with its nodes), the site, each running job, or each NIC (slow)"),

@@ -24,6 +24,7 @@ struct lifetime_config {
 
 struct failure_cause_config {
     const char *name; /* its key */
+    const char *source; /* of its times; NULL: not stated */
     int scope;
     struct lifetime_config lifetime, repair, restart, detection;
     double visible_frac;

@@ -238,6 +238,16 @@ static int fault(const struct jobs *jobs, const struct checkpointer *policy, con
                       (long long)job->view.id, interval_s, sim_s_from_ns(engine_now(jobs->site->engine)));
 }
 
+/* The mean over jobs has the interval that each chose last. */
+static double note_interval(struct job *job, double interval_s)
+{
+    struct job_stats *stats = &job->jobs->stats;
+    const bool is_first = !(job->save_interval_s > 0.0);
+    stats->n_intervals += is_first;
+    stats->interval_s += interval_s - (is_first ? 0.0 : job->save_interval_s);
+    return job->save_interval_s = interval_s;
+}
+
 /* The interval that the policy chooses; INFINITY: no saves. */
 static double interval_of(struct job *job, const struct checkpoint_save *save)
 {
@@ -247,7 +257,8 @@ static double interval_of(struct job *job, const struct checkpoint_save *save)
     void *state = jobs->checkpoint_states[job->type - (const struct job_type *)jobs->config->all_types.items];
     const double interval_s = policy->interval_s(state, &view);
     job->never_saves = isinf(interval_s);
-    if (interval_s >= 0.0) return fmax(interval_s, view.least_interval_s);
+    if (isinf(interval_s) && interval_s > 0.0) return interval_s;
+    if (interval_s >= 0.0) return note_interval(job, fmax(interval_s, view.least_interval_s));
     engine_fail(jobs->site->engine, fault(jobs, policy, job, interval_s));
     return (double)INFINITY;
 }

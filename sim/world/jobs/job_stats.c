@@ -225,6 +225,7 @@ static int emit_idle(const struct job_stats *stats, const struct job *job)
                                      .loaded_s = sim_s_from_ns(progress->waited_ns),
                                      .saved_s = sim_s_from_ns(progress->stalled_ns),
                                      .moved_s = sim_s_from_ns(progress->moved_ns),
+                                     .save_interval_s = job->save_interval_s,
                                      .halted_s = sim_s_from_ns(progress->halted_ns),
                                      .kept_s = sim_s_from_ns(progress->kept_ns)};
     return stats->sink->job_idle(stats->sink->context, &row);
@@ -546,6 +547,9 @@ int job_stats_emit(const struct job_stats *stats, const struct jobs *jobs, sim_n
         code = metric_emit(stats->sink, metrics[i].name, metrics[i].value);
     for (int i = 0; code == 0 && i < JOB_QUANTITIES; i++)
         code = metric_emit_distribution(stats->sink, quantity_names[i], NULL, &stats->distributions[i]);
+    if (code == 0 && stats->n_intervals > 0)
+        code = metric_emit(stats->sink, "job.checkpoint_interval_s.mean",
+                           stats->interval_s / (double)stats->n_intervals);
     if (code == 0) code = emit_held(stats, &jobs->graph);
     if (code == 0 && !isnan(stats->least_loss)) code = metric_emit(stats->sink, "job.loss.min", stats->least_loss);
     if (code == 0) code = emit_deadlines(stats);

@@ -311,6 +311,9 @@ struct batcher {
     bool ends_as_scheduled;
     /* Whether the engine schedules an iteration while the one before it runs. NULL: it never does. */
     bool (*schedules_ahead)(const void *params);
+    /* Output tokens at which the engine ends a request, by a limit that all requests state. 0: their own end. NULL: as
+     * 0. Longer outputs of a trace are cut before any policy sees them. */
+    int64_t (*most_output_tokens)(const void *params);
 };
 
 /* Whether the policy, of any family, is a batcher that drops. */

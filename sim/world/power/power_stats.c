@@ -206,7 +206,12 @@ static int warn_of_limits(const struct power *power, const struct power_node_typ
     if (code != 0) return code;
     snprintf(text, sizeof text, "a clock of %.6g MHz has no effect on %s: its highest is %.6g MHz",
              type->clock_above_hz * 1e-6, gpu, type->gpu.boost_hz * 1e-6);
-    return warn(power, "power-limit", text, type->clock_above_hz > 0.0);
+    code = warn(power, "power-limit", text, type->clock_above_hz > 0.0);
+    if (code != 0) return code;
+    const double brake_hz = power->config->commands.brake_hz;
+    snprintf(text, sizeof text, "a brake_clock of %.6g MHz does not slow %s: its highest is %.6g MHz", brake_hz * 1e-6,
+             gpu, type->gpu.boost_hz * 1e-6);
+    return warn(power, "power-limit", text, brake_hz >= type->gpu.boost_hz);
 }
 
 /* Budgets that no clock keeps: those below what servers and GPUs idle with a process draw. Budgets that the brake's

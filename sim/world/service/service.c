@@ -294,7 +294,7 @@ static struct request *make_request(struct service *service, const struct reques
                  .further_sequences = further_sequences(service->config),
                  .request_class = &class->view},
         .prompt_tokens = record->prompt_tokens,
-        .output_tokens = record->output_tokens,
+        .output_tokens = service_output_of(service, record->output_tokens),
         .replica = -1,
         .decode_replica = -1,
         .scheduled_ns = TIME_UNSET,

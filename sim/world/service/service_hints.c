@@ -1,6 +1,6 @@
 /* Warnings at the end of a run about defaults of a service that decide its result, and that its user may not know of:
- * the time of a restart after a failure, the nodes of its replicas, KV reserved for outputs. Also kernels that do not
- * fit the engine of a pool. */
+ * the time of a restart after a failure, the nodes of its replicas, KV reserved for outputs. Also outputs
+ * that the batcher cuts, and kernels that do not fit the engine of a pool. */
 #include "sim/world/cluster/cluster.h"
 #include "sim/world/service/scaling_state.h"
 
@@ -107,9 +107,43 @@ static int emit_reservation(const struct service *service, const struct fleet_po
     return service_emit_warning(service, "reservation", 1, text);
 }
 
+/* --- Limits of outputs --- */
+
+static int64_t most_output_tokens(const struct service *service)
+{
+    int64_t most = INT64_MAX;
+    for (size_t i = 0; i < service->fleet.n_pools; i++) {
+        const struct pool_config *pool = &service->fleet.pools[i].config;
+        const struct batcher *batcher = pool->batching.entry;
+        if (pool->role == POOL_PREFILL || batcher == NULL || batcher->most_output_tokens == NULL) continue;
+        const int64_t limit = batcher->most_output_tokens(pool->batching.params);
+        if (limit > 0 && limit < most) most = limit;
+    }
+    return most;
+}
+
+int32_t service_output_of(struct service *service, int32_t output_tokens)
+{
+    const int64_t most = most_output_tokens(service);
+    if (output_tokens <= most) return output_tokens;
+    service->n_cut++;
+    return (int32_t)most;
+}
+
+static int emit_cut_outputs(const struct service *service)
+{
+    char text[256];
+    snprintf(text, sizeof text,
+             "service '%s': requests with longer outputs end after %lld tokens, the limit that batching.max_tokens has "
+             "them state",
+             service->config->name, (long long)most_output_tokens(service));
+    return service_emit_warning(service, "clipped", service->n_cut, text);
+}
+
 int service_emit_hints(const struct service *service)
 {
     int code = emit_only_node(service);
+    if (code == 0) code = emit_cut_outputs(service);
     for (size_t i = 0; i < service->fleet.n_pools && code == 0; i++) {
         code = emit_restart_time(service, &service->fleet.pools[i]);
         if (code == 0) code = emit_reservation(service, &service->fleet.pools[i]);

@@ -64,6 +64,7 @@ struct service {
     tally_int128 stay_ns;       /* of requests that have left */
     int64_t n_too_long;          /* rejected on arrival: beyond the LLM's context or the KV cache */
     int64_t n_refused;           /* rejected by the batching policy */
+    int64_t n_cut;               /* requests that end with the limit of their output, not with that of the trace */
     int64_t n_host_full;         /* preempted sequences that did not fit into host memory */
     const char *first_refusal, *first_refuser; /* the reason, and the policy's name */
     bool dry;                    /* the trace has ended */
@@ -168,6 +169,10 @@ bool service_may_fail(const struct service *service);
 
 /* Emits a warning about the whole run, unless the count is 0 (service_end.c). Returns 0 or the sink's code. */
 int service_emit_warning(const struct service *service, const char *code, int64_t count, const char *text);
+
+/* Output tokens of a request that would make so many: at most those at which the batcher of a pool that decodes ends
+ * requests. Counts those that it cuts (service_hints.c). */
+int32_t service_output_of(struct service *service, int32_t output_tokens);
 
 /* Emits warnings of defaults that decide the result (service_hints.c). Returns 0 or the sink's code. */
 int service_emit_hints(const struct service *service);

@@ -8,7 +8,9 @@ static const struct catalog catalog = {.root = "configs"};
 static int read_llm(const char *name, struct arena *arena, struct llm_spec *llm)
 {
     struct diag diag = {0};
-    return catalog_llm(&catalog, name, "test", arena, llm, &diag);
+    const int code = catalog_llm(&catalog, name, "test", arena, llm, &diag);
+    if (!CHECK_EQ_INT(diag.n_warnings, 0)) printf("\n  %s: %s\n", name, diag.items[0].text);
+    return code;
 }
 
 /* A shape as a document, without what only our own files state. */

@@ -298,3 +298,58 @@ TEST(descendants_of_gpt)
     };
     CHECK_SHAPES(shapes);
 }
+
+/* All findings of a file as one text. */
+static const char *findings_of(const char *text)
+{
+    static char messages[2048];
+    struct llm_spec llm = {0};
+    huggingface_text(text, &llm, messages, sizeof messages);
+    return messages;
+}
+
+TEST(shape_keys_that_a_type_does_not_read_warn_once)
+{
+    static const char *const cases[][2] = {
+        {"{'model_type': 'qwen3_moe', " EXPERTS ", 'n_shared_experts': 2, 'kv_lora_rank': 64, 'n_group': 8, " COMMON
+         "}",
+         "model type 'qwen3_moe' does not read n_shared_experts, n_group, kv_lora_rank: the LLM is taken without"},
+        {"{'model_type': 'qwen3_moe', " EXPERTS ", 'shared_expert_intermediate_size': 96, " COMMON "}",
+         "does not read shared_expert_intermediate_size: "},
+        {"{'model_type': 'llama', 'first_k_dense_replace': 3, 'num_nextn_predict_layers': 1, " COMMON "}",
+         "does not read first_k_dense_replace, num_nextn_predict_layers: "},
+        {"{'model_type': 'llama', 'sliding_window': 128, " COMMON "}", "does not read sliding_window: "},
+    };
+    static const char *const silent[] = {
+        "{'model_type': 'qwen3_moe', " EXPERTS ", 'shared_expert_intermediate_size': 0, 'n_shared_experts': null, "
+        "'use_qk_norm': false, 'mlp_only_layers': [], 'sliding_window': 4096, 'use_sliding_window': false, " COMMON "}",
+        "{'model_type': 'deepseek_v3', " ROUTED ", " LATENT ", 'n_group': 8, 'topk_group': 4, " COMMON "}",
+        "{'model_type': 'qwen2', 'use_sliding_window': false, 'sliding_window': 64, 'max_window_layers': 4, " COMMON
+        "}",
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (!CHECK(strstr(findings_of(cases[i][0]), cases[i][1]) != NULL &&
+                   strchr(findings_of(cases[i][0]), '\n') == NULL))
+            puts(findings_of(cases[i][0]));
+    for (size_t i = 0; i < sizeof silent / sizeof *silent; i++) CHECK_EQ_STR(findings_of(silent[i]), "");
+}
+
+TEST(number_formats_that_cannot_be_are_reported)
+{
+    static const char *const cases[][2] = {
+        {"{'model_type': 'llama', 'torch_dtype': 'flaot16', " COMMON "}",
+         "'torch_dtype' must be float16, bfloat16 or float32, got \"flaot16\""},
+        {"{'model_type': 'llama', 'dtype': 16, " COMMON "}", "'dtype' must be float16, bfloat16 or float32, got 16"},
+        {"{'model_type': 'llama', 'torch_dtype': 'float8_e4m3fn', " COMMON "}",
+         "'torch_dtype' is float8_e4m3fn, in which no engine computes; weights of 8 bits need a quantization_config"},
+        {"{'model_type': 'llama', 'torch_dtype': 'float8_e4m3fn', 'quantization_config': {'quant_method': 'fp8'}, " COMMON
+         "}",
+         "warning: 'torch_dtype' is float8_e4m3fn, in which no engine computes: the LLM is taken to compute in "},
+        {"{'model_type': 'llama', 'torch_dtype': 'torch.bfloat16', " COMMON "}", ""},
+        {"{'model_type': 'llama', 'torch_dtype': null, 'dtype': 'float32', " COMMON "}", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *found = findings_of(cases[i][0]);
+        if (!CHECK(cases[i][1][0] != 0 ? strstr(found, cases[i][1]) != NULL : found[0] == 0)) puts(found);
+    }
+}

@@ -303,3 +303,38 @@ TEST(a_misspelt_column_of_jobs_is_an_error)
     MUST(trace_source_jobs(&named, 1, "{'format': 'csv-jobs', 'path': '%s', 'columns': {'group': 'team'}}", path) == 0);
     CHECK(trace_source_job(&named, &job) == 1 && strcmp(job.group, "a") == 0);
 }
+
+TEST(columns_that_nothing_reads_are_named_once)
+{
+    static const struct {
+        const char *header, *columns, *text, *hint;
+    } cases[] = {
+        {"submit_s,duration_s,gpus,gpu_type,estimate,note", "", "nothing reads the columns gpu_type, estimate, note",
+         "did you mean 'estimate_s' by 'estimate'? "},
+        {"submit_s,duration_s,gpus,gpu_type,estimate,note", "'gpu_models': 'gpu_type', 'estimate': 'estimate'",
+         "nothing reads the column note", "'columns' names what is read"},
+        {"submit_s,duration_s,gpus,,group,user", "", "nothing reads the column number 4", "'columns' names"},
+        {"submit_s,duration_s,gpus,type,group,user", "", "", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char file[256];
+        snprintf(file, sizeof file, "%s\n0,5,1,a,7,c\n3,5,1,a,8,c\n", cases[i].header);
+        SCOPED(trace_source) trace = {0};
+        struct job_record job;
+        MUST(trace_source_jobs(&trace, 1, "{'format': 'csv-jobs', 'path': '%s', 'columns': {%s}}",
+                               trace_source_file("u.csv", file), cases[i].columns) == 0);
+        CHECK(trace_source_job(&trace, &job) == 1 && trace_source_job(&trace, &job) == 1);
+        CHECK_EQ_INT(trace.diag.n_warnings, cases[i].text[0] != '\0');
+        CHECK(trace.diag.n_warnings == 0 || strcmp(trace.diag.items[0].text, cases[i].text) == 0);
+        CHECK(trace.diag.n_warnings == 0 ||
+              strncmp(trace.diag.items[0].hint, cases[i].hint, strlen(cases[i].hint)) == 0);
+    }
+    const char *path = trace_source_file("r.csv", "arrival_s,prompt_tokens,output_tokens,session\n0,5,1,a\n");
+    SCOPED(trace_source) requests = {0};
+    MUST(trace_source_requests(&requests, 1, "{'format': 'csv', 'path': '%s'}", path) == 0);
+    CHECK_EQ_INT(requests.diag.n_warnings, 1);
+    SCOPED(trace_source) sessions = {0};
+    MUST(trace_source_requests(&sessions, 1, "{'format': 'csv', 'path': '%s', 'columns': {'session': 'session'}}",
+                               path) == 0);
+    CHECK_EQ_INT(sessions.diag.n_warnings, 0);
+}

@@ -181,7 +181,8 @@ static const char *classes_of(const char *format, const char *path)
     while (trace.code == 0 && trace_source_request(&trace, &r) == 1)
         length += (size_t)snprintf(text + length, sizeof text - length, "%s ",
                                    r.class_name != NULL ? r.class_name : "-");
-    if (trace.message[0] != 0) snprintf(text, sizeof text, "%s", strstr(trace.message, "error: "));
+    const char *error = strstr(trace.message, "error: ");
+    if (error != NULL) snprintf(text, sizeof text, "%s", error);
     return text;
 }
 
@@ -429,7 +430,25 @@ TEST(any_table_of_jobs_can_be_named)
     CHECK_EQ_INT(trace_source_job(&trace, &second), 1);
     CHECK(second.id == 9 && second.nodes == 0 && second.gpu_milli == 1000 && second.estimate_ns == second.duration_ns);
     CHECK_EQ_STR(second.group, "b");
-    CHECK(second.user == job.user);
+    CHECK(second.user == job.user && job.gpu_models == NULL);
+}
+
+TEST(a_table_of_jobs_names_gpu_models)
+{
+    const char *path = trace_source_file("models.csv",
+                                         "submit_s,duration_s,gpus,gpu_models,kind\n1,2,1,V100|A100,T4\n2,2,1,,\n");
+    SCOPED(trace_source) trace = {0};
+    struct job_record job;
+    MUST(trace_source_jobs(&trace, 1, "{'format': 'csv-jobs', 'path': '%s'}", path) == 0);
+    CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
+    CHECK_EQ_STR(job.gpu_models, "V100|A100");
+    CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
+    CHECK(job.gpu_models == NULL);
+    trace_source_fini(&trace);
+    MUST(trace_source_jobs(&trace, 1, "{'format': 'csv-jobs', 'path': '%s', 'columns': {'gpu_models': 'kind'}}",
+                           path) == 0);
+    CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
+    CHECK_EQ_STR(job.gpu_models, "T4");
 }
 
 /* --- registry --- */

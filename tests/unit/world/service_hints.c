@@ -126,6 +126,33 @@ TEST(a_reservation_of_the_whole_context_is_told)
     CHECK_EQ_INT(reservation("'vllm-v1'").n, 0);
 }
 
+/* 40 requests of 2 output tokens: the sum of their output tokens, and the warning of those that a limit cuts. */
+static double outputs_of(const char *batching, struct seen *seen)
+{
+    *seen = (struct seen){.code = "clipped"};
+    const struct sink sink = {.context = seen, .warning = see};
+    struct bed_rows *rows = bed_ok(BED(.check = true, .also = &sink),
+                                   "{'cluster': {'gpu': 'a100-80-sxm'}, 'services': {'chat': {'llm': 'mistral-7b',"
+                                   " 'batching': %s, " COST ", " TRACE "}}}",
+                                   batching);
+    const double sum = bed_metric(rows, "request.output_tokens.sum");
+    bed_free(rows);
+    return sum;
+}
+
+/* SGLang's check_finished: a request ends with max_new_tokens. */
+TEST(requests_end_with_the_limit_that_they_state)
+{
+    struct seen seen;
+    CHECK_NEAR(outputs_of("{'policy': 'sglang', 'max_tokens': 1}", &seen), 40.0, 0.0);
+    CHECK_EQ_INT(seen.n, 1);
+    CHECK(strstr(seen.text, "end after 1 tokens, the limit that batching.max_tokens") != NULL);
+    CHECK_NEAR(outputs_of("{'policy': 'sglang', 'max_tokens': 2}", &seen), 80.0, 0.0);
+    CHECK_EQ_INT(seen.n, 0);
+    CHECK_NEAR(outputs_of("'sglang'", &seen), 80.0, 0.0);
+    CHECK_EQ_INT(seen.n, 0);
+}
+
 /* What was never measured, of pools with these GPUs; equal ones are of one type of nodes. */
 static const char *never_measured(const char *prompts, const char *tokens)
 {
