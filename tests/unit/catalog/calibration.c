@@ -541,3 +541,16 @@ TEST(collectives_over_pcie_come_from_pcie)
         arena_fini(&arena);
     }
 }
+
+/* A profile of one kernel has its name behind '@'. One of them is enough, wherever it stands. */
+TEST(a_class_is_of_one_kernel_if_any_profile_is)
+{
+    enum { N = 3 };
+    for (int with = 0; with < 1 << N; with++) {
+        struct calibration_profile profiles[N];
+        for (int i = 0; i < N; i++) profiles[i].file = with >> i & 1 ? "gemm.csv@wgmma" : "gemm.csv";
+        const struct calibration_class class = {.profiles = {N, profiles}}, none = {.profiles = {0, profiles}};
+        CHECK_EQ_INT(calibration_class_is_of_one_kernel(&class), with != 0);
+        CHECK(!calibration_class_is_of_one_kernel(&none));
+    }
+}
