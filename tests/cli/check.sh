@@ -122,15 +122,6 @@ equal "$(sqlite3 :memory: "select count(*) > 0 from json_each(readfile('$T/out')
                            where value->>'direction' = 'worse' and value->>'now' > value->>'baseline'")" 1 'worse metrics'
 grep -q 'platform differs' "$T/out" "$T/moved.md" && complain 'the platform is the same'
 
-# Jobs read one file of the catalog, whose hash is kept beside that of the trace.
-cat >"$T/gate/jobs.json" <<'END'
-{"cluster": {"gpu": "a100-80-sxm", "nodes": 2}, "jobs": {"trace": {"format": "csv-jobs", "path": "jobs.csv"}}}
-END
-run 0 check --baseline "$T/gate/jobs.baseline.json" --update "$T/gate/jobs.json"
-equal "$(sqlite3 :memory: "select group_concat(key) from
-                           (select key from json_each(readfile('$T/gate/jobs.baseline.json'), '$.scenarios[0].files')
-                            order by key)")" 'catalog,jobs.csv' 'files of jobs'
-
 # Within its tolerances it passes, and says that it has moved; the last pattern that fits counts, a scenario's own last
 # of all.
 tolerate() { # JSON of the tolerances of all, and of the first scenario
