@@ -361,7 +361,7 @@ static void add_by_priority(struct sglang *batcher, struct adder *adder)
     bool is_full = false;
     const struct request_view *request = priority_next(priorities, view->waiting, NULL), *next;
     for (; request != NULL && verdict == GO_ON; request = next) {
-        is_full = is_full || adder->plan->n_prefills >= slots + adder->n_preempted;
+        is_full = is_full || adder->plan->n_prefills >= slots; /* and stays so */
         if (batch_plan_full(adder->plan) || (is_full && !preempt_for(adder, request))) {
             if (is_full) batch_plan_limit(adder->plan, request, BATCH_LIMIT_SEQUENCES);
             return;

@@ -40,13 +40,15 @@ static int stays_decide(void *state, const struct cluster_view *view, struct job
     return 0;
 }
 
+static double least_part; /* of its speed that a job asks for elsewhere */
+
 static int wanders_decide(void *state, const struct cluster_view *view, struct job_plan *plan)
 {
     struct wanderer *wanderer = state;
     start_all(wanderer, plan);
     for (int i = 0; i < wanderer->n; i++)
         if (wanderer->jobs[i]->state == JOB_RUNNING && rng_below(view->random, 3) == 0)
-            job_plan_migrate(plan, wanderer->jobs[i], 0, 0, "it wanders");
+            job_plan_migrate(plan, wanderer->jobs[i], 0, least_part * wanderer->jobs[i]->speed, "it wanders");
     if (wanderer->n > 0) job_plan_wake_at(plan, view->now_ns + 7 * SIM_NS_PER_S / 3);
     return 0;
 }
@@ -111,6 +113,24 @@ static double sum_of(const struct bed_rows *rows, const char *name)
 #define RESTART "'restart': {'start': '3s', 'resume': '10s', 'migrate': '%s'}"
 #define SAVES "'types': {'default': {'checkpoint': {'policy': {'policy': 'periodic', 'interval': '20s'}, 'bytes': '10GB',"\
     " 'write': '2.5GB/s', 'model': 'synchronous'}}}"
+
+/* Nodes are alike: a job that asks for its very speed moves as one that takes any, and one that asks for more never. */
+TEST(a_job_moves_at_the_least_speed_that_it_asks_for)
+{
+    const struct scheduler wanders = wanderer_of(wanders_decide);
+    static const double parts[] = {0, 1, 1 + 1e-9};
+    int n_moves[3] = {0};
+    for (uint64_t round = 0; round < 5; round++)
+        for (int i = 0; i < 3; i++) {
+            least_part = parts[i];
+            struct bed_rows *rows = run_jobs(6, random_jobs(round, 6), "'scheduler': 'wanderer'", "", &wanders);
+            least_part = 0;
+            for (int64_t job = 0; job < JOBS; job++) n_moves[i] += moves_of(rows, job);
+        }
+    CHECK(n_moves[0] > 0);
+    CHECK_EQ_INT(n_moves[1], n_moves[0]);
+    CHECK_EQ_INT(n_moves[2], 0);
+}
 
 /* Under a placer that never refuses what fits by count. */
 TEST(moves_that_cost_nothing_change_no_end)

@@ -64,7 +64,7 @@ struct jobrun {
     struct {
         char name[96];
         double value;
-    } metrics[256];
+    } metrics[1024];
     double mean_jct_s, makespan_s; /* over the finished jobs; from time 0 to the last finish */
 };
 

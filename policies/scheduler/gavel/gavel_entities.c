@@ -193,10 +193,7 @@ enum lp_outcome gavel_fill(const struct gavel_jobs *jobs, const struct gavel_ent
         if (outcome == LP_OPTIMAL) outcome = find_final(&filling);
         if (outcome == LP_OPTIMAL) end_one(&filling);
     }
-    for (int k = 0; outcome == LP_OPTIMAL && k < jobs->kinds; k++) {
-        filling.value[k] = 1;
-        filling.need[k] = filling.floor[k] * (1 - SLACK_FRAC);
-    }
+    for (int k = 0; k < jobs->kinds; k++) filling.value[k] = 1; /* and the needs are those of the last floors */
     if (outcome == LP_OPTIMAL) outcome = gavel_levels_max_sum(filling.levels, filling.value, filling.need, x);
     filling_fini(&filling);
     return outcome;

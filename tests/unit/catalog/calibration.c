@@ -541,3 +541,39 @@ TEST(collectives_over_pcie_come_from_pcie)
         arena_fini(&arena);
     }
 }
+
+/* A profile of one kernel has its name behind '@'. One of them is enough, wherever it stands. */
+TEST(a_class_is_of_one_kernel_if_any_profile_is)
+{
+    enum { N = 3 };
+    for (int with = 0; with < 1 << N; with++) {
+        struct calibration_profile profiles[N];
+        for (int i = 0; i < N; i++) profiles[i].file = with >> i & 1 ? "gemm.csv@wgmma" : "gemm.csv";
+        const struct calibration_class class = {.profiles = {N, profiles}}, none = {.profiles = {0, profiles}};
+        CHECK_EQ_INT(calibration_class_is_of_one_kernel(&class), with != 0);
+        CHECK(!calibration_class_is_of_one_kernel(&none));
+    }
+}
+
+/* The version of a library is checked in every class of every set. */
+TEST(versions_are_checked_in_every_class)
+{
+#define STATED ", 'measured_with': [{'library': 'vLLM', 'version': '0.14.0', 'year': 2026}"
+    static const char right[] = STATED "]", wrong[] = STATED ", {'library': 'cuBLAS', 'version': 'new', 'year': 2026}]";
+#undef STATED
+    for (int at = 0; at < 2 * KERNEL_CLASS_COUNT; at++) {
+        struct calibration_part parts[2 * KERNEL_CLASS_COUNT];
+        struct calibration_file file;
+        struct bench bench;
+        for (int i = 0; i < 2 * KERNEL_CLASS_COUNT; i++)
+            parts[i] = (struct calibration_part){i < KERNEL_CLASS_COUNT ? "isolated" : "in-model",
+                                                 (enum kernel_class)(i % KERNEL_CLASS_COUNT), 1e-6, 100.0,
+                                                 i == at ? wrong : right};
+        set_up(&bench);
+        calibration_fixture_write(bench.gpu_path, parts, 2 * KERNEL_CLASS_COUNT);
+        CHECK_EQ_INT(calibration_file_read(bench.gpu_path, &bench.arena, &file, &bench.diag), SIM_E_CONFIG);
+        CHECK_EQ_INT(bench.diag.n_items, 1);
+        CHECK(strstr(bench.diag.items[0].text, "the version 'new' of cuBLAS does not begin with a digit") != NULL);
+        arena_fini(&bench.arena);
+    }
+}

@@ -293,7 +293,7 @@ TEST(descendants_of_gpt)
          "'attn_config': {'kv_n_heads': 2, 'qk_ln': false, 'sliding_window_size': -1}, " MPT "}",
          "kv_heads: 2, ffn: 288, gated_ffn: false, qkv_bias: true, output_bias: true, ffn_bias: true, "
          "norm_bias: true"},
-        {"{'model_type': 'mpt', 'attn_config': {'kv_n_heads': 1}, " MPT "}",
+        {"{'model_type': 'mpt', 'attn_config': {'kv_n_heads': 1, 'sliding_window_size': 0}, " MPT "}",
          "kv_heads: 1, ffn: 384, gated_ffn: false, tied_embeddings: true"},
     };
     CHECK_SHAPES(shapes);

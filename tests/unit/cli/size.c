@@ -301,3 +301,23 @@ TEST(pools_on_another_gpu_are_compared_on_the_same_one_too)
         text_fini(&text);
     }
 }
+
+/* Of objectives that are equally tight, the first is named, also where all times are 0. */
+TEST(the_first_of_equally_tight_objectives_counts)
+{
+    static const struct size_objective first = {NULL, SIZE_TTFT, 0.99, 0.5, "ttft p99"},
+                                       second = {NULL, SIZE_TPOT, 0.99, 0.25, "tpot p99"};
+    static const struct {
+        double values[3], most;
+        size_t at;
+    } cases_of[] = {{{0.25, 0.125, 0.25}, 0.5, 0}, {{0, 0, 0}, 0, 0},      {{0.125, 0.125, 0.25}, 0.5, 1},
+                    {{0.125, 0, 0.5}, 1, 2},       {{0.25, 0.25, 0.5}, 1, 1}, {{1, 0.25, 0.25}, 2, 0}};
+    const struct size_question question = {.objectives = {first, second, first}, .n_objectives = 3};
+    for (size_t i = 0; i < sizeof cases_of / sizeof *cases_of; i++) {
+        struct size_outcome outcome = {.meets = true};
+        size_t at = 7;
+        memcpy(outcome.values, cases_of[i].values, sizeof cases_of[i].values);
+        CHECK_NEAR(size_tightest(&question, &outcome, &at), cases_of[i].most, 0);
+        CHECK_EQ_INT(at, cases_of[i].at);
+    }
+}

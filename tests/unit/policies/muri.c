@@ -78,3 +78,33 @@ TEST(the_best_pair_of_three_shares)
         for (int id = 0; id < 3; id++) CHECK_NEAR(run.jobs[id].jct_s, 300, 1e-6);
     }
 }
+
+/* Beyond the number of kinds that are matched exactly, the heaviest pair shares first, wherever it stands in the order:
+ * the two jobs with even phases, which slow each other down by nothing. */
+TEST(the_heaviest_pair_of_many_types_shares)
+{
+    enum { N_TYPES = 42, N = N_TYPES + 1 };
+    static double even[] = {1.5, 1.5}, uneven[N_TYPES][2];
+    static char names[N_TYPES][8];
+    struct job_type many[N_TYPES] = {{.name = "even", .sharing.phases = {2, even}}};
+    for (int k = 1; k < N_TYPES; k++) {
+        uneven[k][0] = 2.5 + 0.01 * k;
+        uneven[k][1] = 3 - uneven[k][0];
+        snprintf(names[k], sizeof names[k], "x%d", k);
+        many[k] = (struct job_type){.name = names[k], .sharing.phases = {2, uneven[k]}};
+    }
+    for (int first = 0; first < N - 1; first += 7) {
+        struct job_record records[N];
+        SCOPED(jobrun) run;
+        for (int id = 0, next = 1; id < N; id++) {
+            records[id] = jobrun_record(id, 0, 300, 1);
+            records[id].type = id == first || id == N - 1 ? "even" : many[next++].name;
+        }
+        const struct jobrun_spec spec = {.records = records, .n = N, .cluster = {.nodes = 1, .gpus_per_node = N - 1},
+                                         .scheduler = "muri", .types = {N_TYPES, many},
+                                         .scheduler_params = "{\"round\": \"1000s\", \"most\": 2}"};
+        jobrun_init(&run, &spec, 0);
+        CHECK_NEAR(run.jobs[first].jct_s, 300, 1e-6);
+        CHECK_NEAR(run.jobs[N - 1].jct_s, 300, 1e-6);
+    }
+}
