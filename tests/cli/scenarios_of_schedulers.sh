@@ -34,7 +34,7 @@ for restart in 30s 3min; do
     done
 done
 says "Jobs end $(sooner "$(jct '30s sia')" "$(jct '30s gavel-fifo-perf')") % sooner under \`sia\`"
-says "With types and batch sizes alone it is $(sooner "$(jct '30s sia most_gpus=1')" "$(jct '30s gavel-fifo-perf')") %."
+says "Without more GPUs than requested it is $(sooner "$(jct '30s sia most_gpus=1')" "$(jct '30s gavel-fifo-perf')") %."
 says "jobs hold $(longer "$(held '30s sia')" "$(held '30s gavel-fifo-perf')") % more of it"
 says "jobs end $(sooner "$(jct '3min sia')" "$(jct '3min gavel-fifo-perf')") % sooner and hold \
 $(longer "$(held '3min sia')" "$(held '3min gavel-fifo-perf')") % more"
