@@ -50,13 +50,16 @@ for load in 1 1.5; do
     holds_that "$(worst "$load afs") < $(worst "$load themis")"
     holds_that "$(mean "$load themis fairness=0") < $(mean "$load themis")"
 done
-says "takes over $(tenths "$(worst '1 themis')") times as long as on a fair share. Under \`tiresias\` it is \
-$(tenths "$(worst '1 tiresias')") times, under \`fifo-skip\` $(tenths "$(worst '1 fifo-skip')") times and under \`easy\` \
-$(calc "$(worst '1 easy')" %.0f) times"
+says "At the load of 1 one job in a hundred takes over $(tenths "$(worst '1 themis')") times as long as on a fair \
+share. Under \`tiresias\` it is $(tenths "$(worst '1 tiresias')") times, under \`fifo-skip\` \
+$(tenths "$(worst '1 fifo-skip')") times and under \`easy\` $(calc "$(worst '1 easy')" %.0f) times"
 says "jobs end $(sooner "$(jct '1 themis')" "$(jct '1 tiresias')") % sooner than under \`tiresias\`"
 equal "$(tenths "$(worst '1 themis fairness=0')")" "$(tenths "$(worst '1 tiresias')")" 'the worst-off, if all bid'
+says "The worst-off then wait as under \`tiresias\` at the load of 1, and longer at 1.5: \
+$(tenths "$(worst '1.5 themis fairness=0')") times against $(tenths "$(worst '1.5 tiresias')")"
+holds_that "$(worst '1.5 themis fairness=0') > $(worst '1.5 tiresias')"
 equal "$(tenths "$(worst '1 afs')")" "$(tenths "$(worst '1.5 afs')")" 'the worst-off under afs, at both loads'
-says "is fairer than \`themis\`, $(tenths "$(worst '1 afs')") times at either load, and jobs end \
+says "is fairer than \`themis\`, $(tenths "$(worst '1 afs')") times at either load. At the load of 1 jobs end \
 $(sooner "$(jct '1 afs')" "$(jct '1 themis')") % sooner"
 says "takes over $(tenths "$(worst '1.5 optimus')") times as long under it, and jobs end \
 $(longer "$(jct '1.5 optimus')" "$(jct '1.5 themis')") % later than under \`themis\`"
