@@ -85,10 +85,12 @@ equal "$(sooner "$(jct '0.6 lucid')" "$(jct "0.6 $alone")")" 0 'gain of sharing 
 says "At the load of 0.6 sharing gains nothing. At 0.9 jobs end $(sooner "$(jct '0.9 lucid')" "$(jct "0.9 $alone")") % \
 sooner under \`lucid\` than without sharing, at 1.2 $(sooner "$(jct '1.2 lucid')" "$(jct "1.2 $alone")") % sooner"
 eager='lucid eager=true' quiet='lucid eager=true quiet_jobs=1'
-says "At 1.2 jobs end $(sooner "$(jct "1.2 $eager")" "$(jct '1.2 lucid')") % sooner by that, and at 0.6 \
+says "By that jobs end $(sooner "$(jct "1.2 $eager")" "$(jct '1.2 lucid')") % sooner at 1.2 and \
+$(calc "100 * ($(jct "0.9 $eager") / $(jct '0.9 lucid') - 1)" %.1f) % later at 0.9. At 0.6 they end \
 $(longer "$(jct "0.6 $eager")" "$(jct "0.6 $alone")") % later than without sharing"
-says "(\`quiet_jobs\`), it is $(sooner "$(jct "1.2 $quiet")" "$(jct '1.2 lucid')") % and \
-$(longer "$(jct "0.6 $quiet")" "$(jct "0.6 $alone")") %."
+says "(\`quiet_jobs\`), jobs end $(sooner "$(jct "1.2 $quiet")" "$(jct '1.2 lucid')") % sooner at 1.2, \
+$(calc "100 * ($(jct "0.9 $quiet") / $(jct '0.9 lucid') - 1)" %.1f) % later at 0.9 and \
+$(longer "$(jct "0.6 $quiet")" "$(jct "0.6 $alone")") % later at 0.6."
 says "the mean slowdown at 1.2 is $(calc "$(slowdown '1.2 lucid')" %.2f), under \`tiresias\` \
 $(calc "$(slowdown '1.2 tiresias')" %.2f)"
 says "its jobs end $(longer "$(jct '1.2 tiresias')" "$(jct '1.2 lucid')") % later"
