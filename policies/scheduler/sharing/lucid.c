@@ -8,11 +8,17 @@
  * and checks their memory; here the measured speeds of pairs tell both.
  *
  * By default jobs share only when no GPUs are free for them. With `eager` they join others before they take free
- * GPUs, and with `quiet_jobs` sharing is switched off while little work is expected, both as in the released code
- * (S-Lab-System-Group/Lucid at 9b9ba894, simulation/policy/lucid.py). That switches it off while at most 2 jobs are
- * expected to be submitted in 10 min, on average over the next 50 min. Then the first job that does not fit stops all
- * behind it. It expects what a fitted model of the time of day and past submissions says; here that is as many jobs
- * with GPUs as in the last 50 min.
+ * GPUs, and with `quiet_jobs` sharing is switched off while few jobs are submitted. Then the first job that does not
+ * fit stops all behind it. Both are after the released code (S-Lab-System-Group/Lucid at 9b9ba894,
+ * simulation/policy/lucid.py), with these differences:
+ *
+ * - It switches sharing off while at most 2 jobs per 10 min are forecast, on average over the next 50 min. A fitted
+ *   model of the time of day and past submissions forecasts them. Here the last 50 min stand for the next, so that a
+ *   run is quiet at first.
+ * - It does so for the cluster Venus alone (check_pas), and looks every 100 s. Here each decision looks, on any
+ *   cluster.
+ * - It forecasts jobs of a whole cluster, though a policy serves one virtual cluster. Here both are the scenario's.
+ * - There only jobs of at most 8 GPUs look for a partner, and take the first in the order of starts, not the best.
  *
  * The profiler's short runs are left out. Sharing needs the placement "counted". The cluster's own nodes only.
  *

@@ -117,7 +117,8 @@ void active_jobs_move(struct jobs *jobs, sim_ns now)
 }
 
 /* Speed of a job on its share of the GPUs, were it as many GPUs as it requests: on a site of several node types, of
- * which the scheduler makes use, the mean over all their GPUs (as in Gavel, OSDI 2020); else 1. */
+ * which the scheduler makes use, the mean over all their GPUs (as in Gavel, OSDI 2020); else 1. It is 0 on the GPUs of
+ * a type on which what the job requests never fits. */
 static double share_speed(const struct job *job)
 {
     const struct jobs *jobs = job->jobs;
@@ -125,7 +126,8 @@ static double share_speed(const struct job *job)
     double sum = 0;
     const struct cluster *cluster = jobs->cluster;
     for (const struct cluster_view *view = &jobs->view; view != NULL; view = view->next_type, cluster = cluster->next)
-        sum += (double)cluster->total_gpus * job_view_speed_on(view, &job->view, job->view.gpus);
+        if (job->view.gpus <= cluster->total_gpus && job_view_possible_on(view, &job->view))
+            sum += (double)cluster->total_gpus * job_view_speed_on(view, &job->view, job->view.gpus);
     return sum / (double)reach_gpus(jobs);
 }
 

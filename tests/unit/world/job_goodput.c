@@ -94,3 +94,29 @@ TEST(batch_may_be_left_to_the_job)
     const double on_all = goodput_best(&profile.step, &type.goodput.batches, 8, 2, NULL);
     CHECK_NEAR(jct_on(&type, 2, 1), 1000 * asked / on_all, 1e-5);
 }
+
+/* The share of the job under sia is one of both types: its speed there is the mean of its goodput, over that on the T4s
+ * of its trace. With 4 GPUs the job never fits on the two K80s, though sia may give it fewer. */
+TEST(finish_time_fairness_compares_with_goodput_on_every_type)
+{
+    struct gpu_profile both[] = {profile, {.gpu = "k80", .step = {0.05, 0.003, 0.05, 0.006, 0.2, 0.004, 2}}};
+    struct job_type type = type_of((double)NAN);
+    type.goodput.profiles = (struct config_list){.n = 2, .items = both};
+    struct node_type_config more = {.name = "more", .nodes = 1, .gpus_per_node = 2, .gpu = "k80"};
+    for (int32_t asked = 1; asked <= 4; asked *= 2) {
+        const struct job_record record = jobrun_record(0, 0, 1000, asked);
+        SCOPED(jobrun) run;
+        jobrun_init(&run,
+                    &(struct jobrun_spec){.records = &record, .n = 1, .scheduler = "sia", .placement = "consolidated",
+                                          .cluster = {.nodes = 1, .gpus_per_node = 4, .gpu = "t4",
+                                                      .node_types = {1, &more}},
+                                          .types = {.n = 1, .items = &type}},
+                    0);
+        const struct goodput_batches *batches = &type.goodput.batches;
+        const double slower = goodput_best(&both[1].step, batches, asked, 1, NULL) /
+                              goodput_best(&both[0].step, batches, asked, 1, NULL);
+        CHECK(slower > 0.1 && slower < 0.9);
+        const double speed = (4 + (asked <= 2 ? 2 * slower : 0)) / 6;
+        CHECK_NEAR(jobrun_metric(&run, "job.finish_time_fairness.mean"), run.jobs[0].jct_s * speed / 1000, 1e-6);
+    }
+}

@@ -100,6 +100,36 @@ TEST(finish_time_fairness_is_that_of_a_share_of_every_type)
         }
 }
 
+/* Two types, 8 V100 and some K80, and a job alone that takes as long as in its trace. What never fits on the K80s, or
+ * runs on no K80, has only the V100s of its share. */
+TEST(types_that_a_job_cannot_use_add_nothing_to_its_share)
+{
+    static const struct {
+        const char *scheduler;
+        int gpus, k80;
+        double speed, rho;
+    } cases[] = {
+        {"gavel", 8, 2, 0.5, 0.8},      {"gavel", 3, 2, 0.5, 0.8},      {"gavel", 2, 2, 0.5, 0.9},
+        {"gavel", 8, 8, 0.5, 0.75},     {"gavel", 8, 8, 0, 0.5},        {"gavel", 1, 2, 0, 0.8},
+        {"gavel-fifo-perf", 8, 2, 0.5, 0.8}, {"gavel-fifo-perf", 1, 2, 0, 0.8},
+    };
+    static const char *const placements[] = {"counted", "consolidated"};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases * 2; i++) {
+        const struct bed_rows *rows = bed_run(
+            BED(.check = true),
+            "{'cluster': {'nodes': 1, 'gpus_per_node': 8, 'gpu': 'v100-16-sxm', 'node_types': {'k80': {'nodes': 1,"
+            " 'gpus_per_node': %d, 'gpu': 'k80'}}}, 'jobs': {'scheduler': '%s', 'placement': '%s', 'types': {"
+            "'a': {'speeds': {'k80': %g}}}, 'trace': {'format': 'generate-job-types', 'count': 1, 'types': {'a': {"
+            "'gpus': %d, 'arrival': {'process': 'fixed', 'rate': '1000000/s'}, 'run_time': {'law': 'fixed', 'mean':"
+            " '1h'}}}}}}",
+            cases[i / 2].k80, cases[i / 2].scheduler, placements[i % 2], cases[i / 2].speed, cases[i / 2].gpus);
+        CHECK_EQ_INT(rows->code, 0);
+        CHECK_EQ_INT(rows->n_jobs, 1);
+        CHECK_NEAR(bed_metric(rows, "job.finish_time_fairness.mean"), cases[i / 2].rho * rows->jobs[0].jct_s / 3600,
+                   1e-9);
+    }
+}
+
 /* Slowdowns 1 and 1.8. */
 TEST(jain_index_is_that_of_the_slowdowns)
 {
