@@ -1,5 +1,7 @@
 #include "sim/world/cluster_section.h"
 
+#include "sim/catalog/catalog.h"
+
 #include <stdio.h>
 
 #define ROW_OF struct cluster_section
@@ -72,4 +74,20 @@ void cluster_section_warn_unlimited(const struct cluster_section *section, const
             diag_warning(diag, config_where(config, path), "leave out \"unlimited\" to have nodes",
                          "'%s' has no effect: an unlimited cluster has no nodes", keys[i]);
     }
+}
+
+int cluster_section_check_gpus(const struct cluster_section *section, const struct catalog *catalog,
+                               const struct config *config, struct arena *arena, struct diag *diag)
+{
+    const struct config_list *types = &section->nodes.node_types;
+    int code = 0;
+    for (size_t i = 0; i < types->n; i++) {
+        const struct node_type_config *type = (const struct node_type_config *)types->items + i;
+        const char *path = arena_printf(arena, "cluster.node_types.%s.gpu", type->name);
+        struct gpu_spec gpu;
+        if (path == NULL) return SIM_E_NOMEM;
+        const int type_code = catalog_gpu(catalog, type->gpu, config_where(config, path), arena, &gpu, diag);
+        if (code == 0) code = type_code;
+    }
+    return code;
 }

@@ -24,4 +24,9 @@ void cluster_section_warn_prices(const struct cluster_section *section, const st
 void cluster_section_warn_unlimited(const struct cluster_section *section, const struct config *config,
                                     struct diag *diag);
 
+/* Checks that the catalog has the GPUs of further node types, whether or not a pool wants them. Returns 0 or a negative
+ * code with findings. */
+int cluster_section_check_gpus(const struct cluster_section *section, const struct catalog *catalog,
+                               const struct config *config, struct arena *arena, struct diag *diag);
+
 #endif

@@ -100,23 +100,6 @@ static int create_topology(struct world *world)
     return code;
 }
 
-/* Checks that the catalog has the GPUs of further node types, whether or not a pool wants them. */
-static int check_node_types(struct world *world)
-{
-    const struct config_list *types = &world->scenario->cluster.nodes.node_types;
-    int code = 0;
-    for (size_t i = 0; i < types->n; i++) {
-        const struct node_type_config *type = (const struct node_type_config *)types->items + i;
-        const char *path = arena_printf(&world->arena, "cluster.node_types.%s.gpu", type->name);
-        struct gpu_spec gpu;
-        if (path == NULL) return SIM_E_NOMEM;
-        const int type_code = catalog_gpu(world->options.catalog, type->gpu, config_where(world->options.config, path),
-                                          &world->arena, &gpu, world->site.diag);
-        if (code == 0) code = type_code;
-    }
-    return code;
-}
-
 /* What the run achieved, for the market's bill. */
 static struct market_yield yield_of(void *context)
 {
@@ -402,7 +385,8 @@ int world_create(const struct scenario *scenario, const struct world_options *op
     int code = world->site.engine != NULL ? cluster_create(&scenario->cluster.nodes, &world->cluster) : SIM_E_NOMEM;
     world->parts = mem_zalloc(MOST_SINGLE_PARTS + scenario->services.n, sizeof *world->parts);
     if (world->parts == NULL) code = SIM_E_NOMEM;
-    if (code == 0) code = check_node_types(world);
+    if (code == 0)
+        code = cluster_section_check_gpus(&scenario->cluster, options->catalog, options->config, &world->arena, diag);
     cluster_section_warn_unlimited(&scenario->cluster, world->site.config, world->site.diag);
     if (code == 0) code = create_topology(world);
     if (code == 0) code = create_market(world);
