@@ -209,14 +209,17 @@ int outcome_meets(const struct merge *merge, const struct study *study, size_t p
                   struct diag *diag)
 {
     int code = 0;
-    *meets = true;
-    if (absent != NULL) *absent = NULL;
-    for (size_t i = 0; code == 0 && *meets && i < study->n_conditions; i++) {
+    bool misses = false;
+    const char *unknown = NULL;
+    for (size_t i = 0; code == 0 && !misses && i < study->n_conditions; i++) {
         double mean;
-        code = outcome_mean(merge, study, outcome_run_id(study, point, 0, 0), study->conditions[i].metric, &mean, diag);
-        *meets = code == 0 && search_meets(&study->conditions[i], mean);
-        if (absent != NULL && code == 0 && isnan(mean)) *absent = study->conditions[i].metric;
+        const struct search_condition *condition = &study->conditions[i];
+        code = outcome_mean(merge, study, outcome_run_id(study, point, 0, 0), condition->metric, &mean, diag);
+        misses = code == 0 && !isnan(mean) && !search_meets(condition, mean);
+        if (code == 0 && isnan(mean) && unknown == NULL) unknown = condition->metric;
     }
+    *meets = code == 0 && !misses && unknown == NULL;
+    if (absent != NULL) *absent = misses ? NULL : unknown;
     return code;
 }
 

@@ -30,7 +30,7 @@ int outcome_mean(const struct merge *merge, const struct study *study, int64_t r
                  struct diag *diag);
 
 /* Whether a point meets the conditions of the front, by the means over its seeds. *absent: the first metric of a
- * condition that a run of the point lacks, so that nobody knows; NULL: none, or a condition before it is missed. May be
+ * condition that a run of the point lacks, so that nobody knows; NULL: none, or another condition is missed. May be
  * NULL. Returns like outcome_mean. */
 int outcome_meets(const struct merge *merge, const struct study *study, size_t point, bool *meets, const char **absent,
                   struct diag *diag);

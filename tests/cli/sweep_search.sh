@@ -188,7 +188,9 @@ for row in 1 2; do
         exit !($1 <= $3 && $3 < $1 * 1.01 && $2 >= $4 && $4 > $2 * 0.99 && length($1) <= 4 && length($2) <= 4) }' ||
         complain "the bracket is $shown, of $1 and $2"
     equal "$(json_of "$T/found.json" "\$.outcomes[$((row - 1))].value")/$(json_of "$T/found.json" "\$.outcomes[$((row - 1))].fails_at")" \
-        "$(echo "$shown" | sed 's, ,/,')" 'the bracket as fields'
+        "$(sqlite3 "$T/bracket.db" "with bounds as (select value, value + 0.0 as rate from param where key like '%rate')
+            select (select value from bounds where rate = $1) || '/' || (select value from bounds where rate = $2)")" \
+        'the bracket as fields, with all digits'
 done
 sql "$T/bracket.db" "select count(*) from outcome join param using (run_id) where param.key = outcome.key and param.value = outcome.value" 2
 sed 's/"scenario"/"intervals": true, &/' "$T/bracket.json" >"$T/widened.json"
@@ -206,4 +208,12 @@ out 'no point is on the Pareto front'
 run 0 sweep "$T/unmet.json" -q -o "$T/unmet.db" --resume --json
 sql :memory: "select json_type(readfile('$T/out'), '\$.points[0].meets')" null
 json '$.points[0].note' 'slo.attained_frac is absent'
+# Another one that is missed decides, in either order.
+absent='{"metric": "slo.attained_frac", "at_least": 0.9}' missed='{"metric": "cost.usd_per_h", "at_most": 0}'
+for where in "$absent, $missed" "$missed, $absent"; do
+    sed "s|\"where\": \[.*\], \"show\"|\"where\": [$where], \"show\"|" "$T/unmet.json" >"$T/missed.json"
+    run 0 sweep "$T/missed.json" -q -o "$T/missed.db"
+    out '1             1  no                       39'
+    rm "$T/missed.db"
+done
 finish

@@ -238,7 +238,8 @@ static int check_wrong(const struct searching *searching, struct diag *diag)
     struct size_outcome outcome;
     for (size_t i = 0; i < result->n; i++) {
         const struct size_state *state = &result->states[i];
-        if (state->good.has_run || state->bad.has_run) return 0;
+        const bool is_known = state->bound.limit >= 0 || state->bound.has_no_error; /* ruled out without a run */
+        if (state->good.has_run || state->bad.has_run || is_known) return 0;
         if (wrong == NULL && state->bound.is_wrong) wrong = state;
     }
     if (wrong == NULL) return 0;
@@ -276,7 +277,7 @@ static int search(struct searching *searching, struct map *map, void (*report)(v
     sizing_start(&sizing, options, result->n, SIZE_WANTED);
     code = simulate_all(searching, &sizing, map, report, report_context, diag);
     if (code == 0 && take_best(question, &sizing, arena, result) != 0) code = diag_nomem(diag);
-    return code == 0 ? check_wrong(searching, diag) : code;
+    return code == 0 && !question->sure ? check_wrong(searching, diag) : code;
 }
 
 /* The cheapest fleet that is known to keep the limits at both ends, where the best one is not. Where no option has a

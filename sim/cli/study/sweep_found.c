@@ -155,7 +155,7 @@ static int write_outcome(const struct sweep_view *view, sqlite3_stmt *row, struc
     return code;
 }
 
-/* A value of the bracket; null: it has none. */
+/* A value of the bracket as it ran, with all its digits; null: it has none. */
 static void write_bound(const char *key, double value, const char *shown, struct answer *answer)
 {
     answer->failed |= shown == NULL;
@@ -165,6 +165,7 @@ static void write_bound(const char *key, double value, const char *shown, struct
 /* What a search found at a point, if it has ended. */
 static int write_found(const struct sweep_view *view, size_t point, struct arena *arena, struct answer *answer)
 {
+    const struct range *range = &view->study->search->range;
     struct bisection state;
     const struct study *study = view->study;
     const char *note = "";
@@ -176,8 +177,8 @@ static int write_found(const struct sweep_view *view, size_t point, struct arena
     answer_open_row(answer, NULL, '{');
     answer_json(answer, "params", params != NULL ? params : "{}");
     answer_text(answer, "key", study->search->key);
-    write_bound("value", state.good, search_show_good(study->search, &state, arena), answer);
-    write_bound("fails_at", state.bad, search_show_bad(study->search, &state, arena), answer);
+    write_bound("value", state.good, range_show(range, state.good, arena), answer);
+    write_bound("fails_at", state.bad, range_show(range, state.bad, arena), answer);
     answer_number(answer, "run", (double)run_id);
     if (study->n_show > 0) code = sweep_write_means(view, run_id, answer);
     if (code == 0) code = outcome_note(&view->merge, study, point, &state, arena, &note, view->diag);

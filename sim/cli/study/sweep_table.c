@@ -293,7 +293,10 @@ static int say_seeds(const struct sweep_view *view, struct answer *answer)
             code = sweep_find_mean(view, point, view->metrics[i], &found);
             has_any = code == 0 && has_brackets(view, &found);
         }
-    if (has_any) answer_say(answer, "in brackets: 95 %% interval of the mean over the seeds, by Student's t\n");
+    if (has_any)
+        answer_say(answer,
+                   "in brackets: 95 %% interval of the mean over the seeds, by Student's t, symmetric even past zero; "
+                   "rows share seeds: 'orrery compare' has the interval of a difference\n");
     return code;
 }
 

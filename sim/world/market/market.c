@@ -345,10 +345,11 @@ static int warn_of_free_interruptions(const struct market *market)
 {
     char text[256];
     if (market->n_free_interruptions == 0) return 0;
-    snprintf(text, sizeof text,
-             "%lld of %lld interruptions cost no work: jobs without a 'checkpoint' of their type keep all of it, so the "
-             "bill may be too low",
-             (long long)market->n_free_interruptions, (long long)market->n_interruptions);
+    snprintf(
+        text, sizeof text,
+        "%lld of %lld interruptions cost no work: jobs without a 'checkpoint' of their type keep all of it, so the "
+        "bill may be too low",
+        (long long)market->n_free_interruptions, (long long)market->n_interruptions);
     return warn(market, "free-interruptions", text);
 }
 

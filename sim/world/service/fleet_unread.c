@@ -176,7 +176,8 @@ static void warn_routing(const struct fleet *fleet)
 {
     const struct router *router = fleet->routing.router;
     const bool decodes = fleet->first_decode > 0 && router->route_pair == NULL;
-    if (fleet->config->information_delay_ns > 0 && router->ignores_loads && !(decodes && !fleet->decode_routing.router->ignores_loads))
+    if (fleet->config->information_delay_ns > 0 && router->ignores_loads &&
+        !(decodes && !fleet->decode_routing.router->ignores_loads))
         warn_if_given(fleet, "information_delay", "the router asks nothing about replicas");
     if (router->follows_prefixes && !fleet_caches_prefixes(fleet))
         diag_warning(fleet->env->site->diag, config_where(fleet->env->site->config, service_path(fleet, "routing")),
