@@ -209,7 +209,7 @@ run 0 sweep "$T/unmet.json" -q -o "$T/unmet.db" --resume --json
 sql :memory: "select json_type(readfile('$T/out'), '\$.points[0].meets')" null
 json '$.points[0].note' 'slo.attained_frac is absent'
 # Another one that is missed decides, in either order.
-absent='{"metric": "slo.attained_frac", "at_least": 0.9}' missed='{"metric": "cost.usd_per_h", "at_most": 0}'
+absent='{"metric": "slo.attained_frac", "at_least": 0.9}' missed='{"metric": "cost.usd_per_h", "at_most": "$0.01/h"}'
 for where in "$absent, $missed" "$missed, $absent"; do
     sed "s|\"where\": \[.*\], \"show\"|\"where\": [$where], \"show\"|" "$T/unmet.json" >"$T/missed.json"
     run 0 sweep "$T/missed.json" -q -o "$T/missed.db"
