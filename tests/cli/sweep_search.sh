@@ -213,7 +213,7 @@ absent='{"metric": "slo.attained_frac", "at_least": 0.9}' missed='{"metric": "co
 for where in "$absent, $missed" "$missed, $absent"; do
     sed "s|\"where\": \[.*\], \"show\"|\"where\": [$where], \"show\"|" "$T/unmet.json" >"$T/missed.json"
     run 0 sweep "$T/missed.json" -q -o "$T/missed.db"
-    out '1             1  no                       39'
+    out '1             1  no                         39'
     rm "$T/missed.db"
 done
 finish

@@ -1,6 +1,7 @@
 /* The batcher `sglang` at the exact bounds of its admission, and the estimate new_token_ratio against the engine's own
  * unit tests (sgl-project/sglang, files and commits as in policies/batching/sglang.c). */
 #include "policies/batching/new_token_ratio.h"
+#include "policies/declared.h"
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
@@ -9,7 +10,7 @@
 /* Every iteration takes 10 ms. */
 static const char scenario[] =
     "{'cluster': {'nodes': 1, 'gpus_per_node': 1, 'gpu': 'a100-80-sxm'}, 'services': {'s': {"
-    "'llm': 'llama-3.1-8b', 'kv': {'blocks': %d, 'block_tokens': %d}, 'batching': {'policy': 'sglang', %s},"
+    "'llm': 'llama-3.1-8b', 'kv': {'blocks': %d, 'block_tokens': %d}, 'batching': {'policy': 'sglang-uncut', %s},"
     " 'cost': {'kind': 'affine', 'prefill': {'fixed': '10ms'}, 'decode': {'fixed': '10ms'}}, 'trace': {'format': 'csv',"
     " 'path': '%s', 'columns': {'arrival': 'arrival', 'prompt': 'prompt', 'output': 'output'}}}}}";
 
@@ -55,10 +56,20 @@ TEST(decay_has_a_closed_form)
 
 /* --- Admission at its bounds --- */
 
+/* Outputs beyond the limit make blocks short. */
+static struct batcher uncut_sglang(void)
+{
+    struct batcher uncut = batching_sglang;
+    uncut.policy.name = "sglang-uncut";
+    uncut.most_output_tokens = NULL;
+    return uncut;
+}
+
 static struct bed_rows *run(int blocks, const char *batching, const char *requests)
 {
     const char *path = test_file("requests.csv", "arrival,prompt,output\n%s", requests);
-    return bed_ok(BED(.check = true), scenario, blocks, 1, batching, path);
+    const struct batcher uncut = uncut_sglang();
+    return bed_ok(BED(.check = true, .policy = &uncut.policy), scenario, blocks, 1, batching, path);
 }
 
 /* The iteration, counted from 1, in which the request gets its first token. */
@@ -320,7 +331,8 @@ TEST(cached_pages_are_no_longer_free)
 /* Chunks of 8 tokens, of pages of 16: where nothing else runs, a prompt of 20 is processed in three. */
 TEST(chunks_below_a_page_get_on_alone)
 {
-    struct bed_rows *rows = bed_ok(BED(.check = true), scenario, 100, 16, "'chunked_prefill_tokens': 8, 'max_tokens': 5",
+    const struct batcher uncut = uncut_sglang();
+    struct bed_rows *rows = bed_ok(BED(.check = true, .policy = &uncut.policy), scenario, 100, 16, "'chunked_prefill_tokens': 8, 'max_tokens': 5",
                                    test_file("requests.csv", "arrival,prompt,output\n0,20,2\n"));
     CHECK_NEAR(bed_request(rows, 0)->ttft_s, 0.03, 1e-9);
 }
@@ -331,9 +343,10 @@ TEST(chunks_below_a_page_get_on_alone)
  * the 19 that are left. */
 TEST(decoding_takes_from_the_tokens_of_whole_prompts)
 {
+    const struct batcher uncut = uncut_sglang();
     for (int last = 18; last <= 19; last++) {
         struct bed_rows *rows = bed_ok(
-            NULL, scenario, 1000, 1,
+            BED(.policy = &uncut.policy), scenario, 1000, 1,
             "'mixed': true, 'chunked_prefill_tokens': 0, 'max_prefill_tokens': 40, 'max_tokens': 50",
             test_file("requests.csv", "arrival,prompt,output\n0,10,50\n0.055,20,1\n0.055,%d,1\n", last));
         CHECK_NEAR(bed_request(rows, 1)->ttft_s, 0.015, 1e-9);
@@ -349,7 +362,8 @@ TEST(pages_of_decoding_sequences_are_not_for_prompts)
     text_add(&requests, "arrival,prompt,output\n");
     for (int i = 0; i < 10; i++) text_add(&requests, "0,15,18\n");
     text_add(&requests, "0.015,100,1\n");
-    struct bed_rows *rows = bed_ok(BED(.check = true), scenario, 22, 16,
+    const struct batcher uncut = uncut_sglang();
+    struct bed_rows *rows = bed_ok(BED(.check = true, .policy = &uncut.policy), scenario, 22, 16,
                                    "'mixed': true, 'max_tokens': 1, 'conservativeness': 0",
                                    test_file("requests.csv", "%s", requests.chars));
     for (int i = 0; i < 10; i++) CHECK_NEAR(bed_request(rows, i)->e2e_s, 0.18, 1e-9);
