@@ -143,9 +143,13 @@ static int read_span(struct cli *cli, const struct calibrate_observation *observ
 }
 
 /* What the log does not say, and is assumed. */
-static void warn_of_events(struct cli *cli, const struct events_lives *lives, const struct events_span *span,
-                           const struct calibrate_observation *observation, const char *path)
+static void warn_of_events(struct cli *cli, const struct lifetimes_data *data, const struct events_lives *lives,
+                           const struct events_span *span, const struct calibrate_observation *observation,
+                           const char *path)
 {
+    if (data->lacks_up)
+        diag_warning(&cli->diag, path, "a column 'up_at' says when a node was up again",
+                     "there is no column 'up_at': each node is taken to be up again at once");
     if (span->n_nodes == 0)
         diag_warning(&cli->diag, path, "--nodes N counts all nodes that were observed",
                      "nodes without a failure are not in the log, and none is counted: the mean may be too short");
@@ -174,7 +178,7 @@ static int fit_events(struct cli *cli, const struct lifetimes_data *data, const 
         time_text(span.until_h, data->is_calendar, until, sizeof until);
         snprintf(source, sizeof source, "%.160s: %zu rows, %" PRId64 " nodes from %s to %s", path_name(path), data->n,
                  n_nodes, from, until);
-        warn_of_events(cli, &lives, &span, observation, path);
+        warn_of_events(cli, data, &lives, &span, observation, path);
         code = fit_lives(cli, lives.lives, lives.n, path, source, output);
     }
     mem_free(lives.lives);
