@@ -37,6 +37,13 @@ cp "$T/out" "$T/first"
 run 0 calibrate lifetimes "$T/shipped.csv" --json
 out_is <"$T/first"
 
+# The mean that is shown is that of the law that is written, within the six digits of the law's.
+run 0 calibrate lifetimes "$T/shipped.csv" --csv -o "$T/law.json"
+shown=$(awk -F, '$1 == "mean_h" { print $2 }' "$T/out")
+equal "$(json_of "$T/law.json" '$.lifetime.mean')" "$(awk -v h="$shown" 'BEGIN { printf "%.6gh", h }')" 'mean of the law'
+equal "$(json_of "$T/law.json" '$.source' | grep -c "mean $(awk -v h="$shown" 'BEGIN { printf "%.4g", h }') h, spread of the chain ")" 1 source
+equal "$(awk -F, '$1 == "mean_h" { print ($3 < $2 && $2 < $4) }' "$T/out")" 1 'spread of the mean'
+
 # A log of failures: what it does not say is warned of; what it says is in the source of the law.
 cat >"$T/log.csv" <<'END'
 node,down_at,up_at
