@@ -153,6 +153,37 @@ TEST(requests_end_with_the_limit_that_they_state)
     CHECK_EQ_INT(seen.n, 0);
 }
 
+/* Two pools, of which the first has this role, under 40 requests of 2 output tokens. */
+static const struct bed_rows *pair_of(const char *role, const char *first, const char *second)
+{
+    return bed_run(BED(.check = true),
+                   "{'cluster': {'gpu': 'a100-80-sxm', 'gpus_per_node': 8}, 'services': {'chat': {'llm': 'mistral-7b',"
+                   " 'pools': {'one': {'role': '%s', 'batching': %s}, 'two': {'role': '%s', 'batching': %s}}, " COST
+                   ", " TRACE "}}}",
+                   role, first, strcmp(role, "prefill") == 0 ? "decode" : role, second);
+}
+
+#define LIMITED "{'policy': 'sglang', 'max_tokens': 1}"
+
+/* Either pool may decode a request, so that its end must not depend on which one does. */
+TEST(pools_that_decode_end_requests_at_one_limit)
+{
+    CHECK_NEAR(bed_metric(pair_of("mixed", LIMITED, LIMITED), "request.output_tokens.sum"), 40.0, 0.0);
+    CHECK_NEAR(bed_metric(pair_of("mixed", "'sglang'", "'vllm-v1'"), "request.output_tokens.sum"), 80.0, 0.0);
+    const struct bed_rows *rows = pair_of("mixed", LIMITED, "'vllm-v1'");
+    CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
+    CHECK(strstr(rows->diag.items[0].text, "pools that may decode disagree: requests end after 1 tokens in pool 'one',"
+                                           " and where the trace ends them in pool 'two'") != NULL);
+    CHECK_EQ_INT(pair_of("mixed", LIMITED, "{'policy': 'sglang', 'max_tokens': 2}")->code, SIM_E_CONFIG);
+}
+
+/* A pool that only reads prompts ends no request by its limit. */
+TEST(the_limit_of_a_pool_that_decodes_nothing_does_not_count)
+{
+    CHECK_NEAR(bed_metric(pair_of("prefill", LIMITED, "'vllm-v1'"), "request.output_tokens.sum"), 80.0, 0.0);
+    CHECK_NEAR(bed_metric(pair_of("prefill", "'vllm-v1'", LIMITED), "request.output_tokens.sum"), 40.0, 0.0);
+}
+
 /* What was never measured, of pools with these GPUs; equal ones are of one type of nodes. */
 static const char *never_measured(const char *prompts, const char *tokens)
 {
