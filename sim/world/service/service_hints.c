@@ -160,15 +160,26 @@ int32_t service_output_of(struct service *service, int32_t output_tokens)
     return (int32_t)most;
 }
 
+/* The key that holds the pool's batching policy: its own one, or that of the service. NULL when out of memory. */
+static const char *batching_key(const struct service *service, const struct fleet_pool *pool)
+{
+    const char *key = fleet_path_of(&service->fleet, pool, "batching");
+    if (key == NULL || config_is_given(service->env.site->config, key)) return key;
+    return arena_printf(service->env.site->arena, "services.%s.batching", service->config->name);
+}
+
+/* Only SGLang's parameter has a known name; another policy's limit may stand in any. */
 static int emit_cut_outputs(const struct service *service)
 {
-    char text[256];
+    char text[512];
     const struct fleet_pool *pool = first_decoder(service);
-    if (pool == NULL) return 0;
+    if (pool == NULL || service->n_cut == 0) return 0;
+    const char *key = batching_key(service, pool);
+    if (key == NULL) return SIM_E_NOMEM;
     snprintf(text, sizeof text,
-             "service '%s': requests with longer outputs end after %lld tokens, the limit that batching.max_tokens has "
-             "them state",
-             service->config->name, (long long)most_output_tokens(pool));
+             "service '%s': requests with longer outputs end after %lld tokens, the limit that batching policy '%s' has "
+             "them state (%s)",
+             service->config->name, (long long)most_output_tokens(pool), pool->env.batcher->policy.name, key);
     return service_emit_warning(service, "clipped", service->n_cut, text);
 }
 
