@@ -447,7 +447,7 @@ static bool is_one_of_names(const char *name, const char *const *names)
 enum number_format huggingface_dtype(struct reading *reading, const struct json_node *part)
 {
     static const char *const wide[] = {"float16", "half", "float32", "float", "float64", "double", "auto", NULL};
-    static const char *const narrow[] = {"float8_e4m3fn",   "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz",
+    static const char *const narrow[] = {"float8_e4m3fn",  "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz",
                                          "float8_e8m0fnu", "int8",        "uint8",           NULL};
     const char *key = is_given(part, "torch_dtype") ? "torch_dtype" : "dtype";
     const struct json_node *node = json_member(part, key);

@@ -60,8 +60,8 @@ static int write_law(struct cli *cli, const char *path, const struct law *law)
     text_init(&source);
     json_writer_init(&writer, &json);
     snprintf(mean, sizeof mean, "%.6gh", weibull_mean(law->shape, law->scale));
-    text_printf(&source, "%s; mean %.4g h, %s %.4g to %.4g h; orrery %s", law->source, law->mean.value,
-                law->interval, law->mean.low, law->mean.high, version_commit());
+    text_printf(&source, "%s; mean %.4g h, %s %.4g to %.4g h; orrery %s", law->source, law->mean.value, law->interval,
+                law->mean.low, law->mean.high, version_commit());
     json_write_open(&writer, NULL, '{');
     json_write_string(&writer, "source", source.failed ? "" : source.chars);
     json_write_open_row(&writer, "lifetime", '{');

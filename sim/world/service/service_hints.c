@@ -176,10 +176,11 @@ static int emit_cut_outputs(const struct service *service)
     if (pool == NULL || service->n_cut == 0) return 0;
     const char *key = batching_key(service, pool);
     if (key == NULL) return SIM_E_NOMEM;
-    snprintf(text, sizeof text,
-             "service '%s': requests with longer outputs end after %lld tokens, the limit that batching policy '%s' has "
-             "them state (%s)",
-             service->config->name, (long long)most_output_tokens(pool), pool->env.batcher->policy.name, key);
+    snprintf(
+        text, sizeof text,
+        "service '%s': requests with longer outputs end after %lld tokens, the limit that batching policy '%s' has "
+        "them state (%s)",
+        service->config->name, (long long)most_output_tokens(pool), pool->env.batcher->policy.name, key);
     return service_emit_warning(service, "clipped", service->n_cut, text);
 }
 
