@@ -18,7 +18,8 @@
 void huggingface_read_formats(struct reading *reading, const struct json_node *beside, struct llm_spec *llm);
 
 /* Warns once of the keys that shape LLMs of some type and that this type has not taken. A value of null, false, 0 or an
- * empty list states nothing. Counts those that the text has no room for. `root`: the whole file; `model_type` names the type. */
+ * empty list states nothing. Counts those that the text has no room for. `root`: the whole file; `model_type` names the
+ * type. */
 void huggingface_warn_unread(struct reading *reading, const struct json_node *root, const char *model_type);
 
 /* The number format in which engines compute: `torch_dtype`, else `dtype` of the part of a file. They load a checkpoint
