@@ -17,7 +17,8 @@
  *     azure-llm   times to 100 ns, from 2024-01-01 00:00:00 on
  *     mooncake    JSON Lines; times to 1 ms
  *     sessions    JSON Lines, one per session (traces/formats/sessions.c); lossless. Only of a source of sessions
- *     csv-jobs    job_id,submit_s,duration_s,gpus,nodes,gpu_milli,estimate_s,group,user,type,fate,gpu_models
+ *     csv-jobs    job_id,submit_s,duration_s,gpus,nodes,gpu_milli,estimate_s,group,user,type,fate,gpu_models; without
+ *                 CPU cores, memory, training steps and the loss of a trial. Not of jobs that come after others
  *     csv-graphs  the same, and after: the jobs that it comes after
  *     philly      times to 1 s, from 2024-01-01 00:00:00 on */
 struct trace_writer {

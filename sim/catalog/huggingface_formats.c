@@ -405,21 +405,33 @@ static bool states_something(const struct json_node *node)
     return node->kind == JSON_STRING || node->number != 0.0;
 }
 
+/* Adds a name to the list, unless it or " and 99 more" after it would not fit. */
+static bool add_name(char *names, size_t bytes, const char *name)
+{
+    enum { REST = sizeof " and 99 more" };
+    const size_t used = strlen(names);
+    if (used + strlen(", ") + strlen(name) + REST > bytes) return false;
+    snprintf(names + used, bytes - used, "%s%s", used > 0 ? ", " : "", name);
+    return true;
+}
+
 void huggingface_warn_unread(struct reading *reading, const struct json_node *root, const char *model_type)
 {
     char names[DIAG_TEXT_CHARS / 2] = "", where[DIAG_WHERE_CHARS];
     const struct json_node *first = NULL;
+    size_t n_more = 0;
     if (reading->failed) return;
     for (size_t i = 0; i < sizeof shape_keys / sizeof *shape_keys; i++) {
         const char *key = shape_keys[i];
         const struct json_node *node = json_member(reading->root, key);
         if (node == NULL) node = json_member(root, key);
         if (!states_something(node) || is_taken(reading->taken, key)) continue;
-        const size_t used = strlen(names);
-        snprintf(names + used, sizeof names - used, "%s%s", first != NULL ? ", " : "", key);
+        n_more += n_more > 0 || !add_name(names, sizeof names, key);
         if (first == NULL) first = node;
     }
     if (first == NULL) return;
+    const size_t used = strlen(names);
+    if (n_more > 0) snprintf(names + used, sizeof names - used, " and %zu more", n_more);
     diag_warning(reading->diag, json_where(first, where, sizeof where), "see that 'model_type' is right",
                  "model type '%s' does not read %s: the LLM is taken without", model_type, names);
 }
@@ -434,9 +446,9 @@ static bool is_one_of_names(const char *name, const char *const *names)
 
 enum number_format huggingface_dtype(struct reading *reading, const struct json_node *part)
 {
-    static const char *const wide[] = {"float16", "half", "float32", "float", "auto", NULL};
-    static const char *const narrow[] = {"float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "int8",
-                                         "uint8",         NULL};
+    static const char *const wide[] = {"float16", "half", "float32", "float", "float64", "double", "auto", NULL};
+    static const char *const narrow[] = {"float8_e4m3fn",  "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz",
+                                         "float8_e8m0fnu", "int8",        "uint8",           NULL};
     const char *key = is_given(part, "torch_dtype") ? "torch_dtype" : "dtype";
     const struct json_node *node = json_member(part, key);
     char where[DIAG_WHERE_CHARS], problem[160], shown[64];
@@ -457,7 +469,7 @@ enum number_format huggingface_dtype(struct reading *reading, const struct json_
             "service",
             name);
     else
-        snprintf(problem, sizeof problem, "must be float16, bfloat16 or float32, got %s",
+        snprintf(problem, sizeof problem, "must be float16, bfloat16, float32 or float64, got %s",
                  json_show(node, shown, sizeof shown));
     report(reading, node, key, problem);
     return FORMAT_FP16;

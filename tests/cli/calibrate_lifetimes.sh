@@ -37,6 +37,13 @@ cp "$T/out" "$T/first"
 run 0 calibrate lifetimes "$T/shipped.csv" --json
 out_is <"$T/first"
 
+# The mean that is shown is that of the law that is written, within the six digits of the law's.
+run 0 calibrate lifetimes "$T/shipped.csv" --csv -o "$T/law.json"
+shown=$(awk -F, '$1 == "mean_h" { print $2 }' "$T/out")
+equal "$(json_of "$T/law.json" '$.lifetime.mean')" "$(awk -v h="$shown" 'BEGIN { printf "%.6gh", h }')" 'mean of the law'
+equal "$(json_of "$T/law.json" '$.source' | grep -c "mean $(awk -v h="$shown" 'BEGIN { printf "%.4g", h }') h, spread of the chain ")" 1 source
+equal "$(awk -F, '$1 == "mean_h" { print ($3 < $2 && $2 < $4) }' "$T/out")" 1 'spread of the mean'
+
 # A log of failures: what it does not say is warned of; what it says is in the source of the law.
 cat >"$T/log.csv" <<'END'
 node,down_at,up_at
@@ -58,6 +65,33 @@ cat >"$T/logged.json" <<END
  "jobs": {"trace": {"format": "inline-jobs", "jobs": [{"submit": "0s", "duration": "1h", "gpus": 8}]}}}
 END
 run 0 validate "$T/logged.json"
+
+# Without a column of the ends, a node is up again when it goes down: as a log that says so.
+cut -d, -f1,2 "$T/log.csv" >"$T/downs.csv"
+awk -F, '{ print $1 "," $2 "," (NR == 1 ? "up_at" : $2) }' "$T/log.csv" >"$T/at_once.csv"
+run 0 calibrate lifetimes "$T/at_once.csv" --from 2024-01-01 --until 2024-03-01 --nodes 50 --csv
+equal "$(grep -c warning "$T/err")" 0 'warnings of a log that says all'
+cp "$T/out" "$T/first"
+run 0 calibrate lifetimes "$T/downs.csv" --from 2024-01-01 --until 2024-03-01 --nodes 50 --csv
+err "there is no column 'up_at': each node is taken to be up again at once"
+out_is <"$T/first"
+
+# Units of which a file also says where they were and when are units, and no log; a flag beside a log's columns is none.
+awk '{ print $0 (NR == 1 ? ",node,down_at" : ",n" NR ",5") }' "$T/field.csv" >"$T/both.csv"
+run 0 calibrate lifetimes "$T/field.csv" --csv
+cp "$T/out" "$T/first"
+run 0 calibrate lifetimes "$T/both.csv" --csv
+out_is <"$T/first"
+awk '{ print $0 (NR == 1 ? ",node,down_at" : ",n" NR ",5") }' "$T/shipped.csv" >"$T/both.csv"
+run 0 calibrate lifetimes "$T/shipped.csv" --csv
+cp "$T/out" "$T/first"
+run 0 calibrate lifetimes "$T/both.csv" --csv
+out_is <"$T/first"
+awk '{ print $0 (NR == 1 ? ",failed" : ",1") }' "$T/log.csv" >"$T/both.csv"
+run 0 calibrate lifetimes "$T/log.csv" --csv
+cp "$T/out" "$T/first"
+run 0 calibrate lifetimes "$T/both.csv" --csv
+out_is <"$T/first"
 run 3 calibrate lifetimes "$T/log.csv" --nodes 2
 err 'the log has 3 nodes, and --nodes says 2'
 run 2 calibrate lifetimes "$T/log.csv" --until 5

@@ -31,7 +31,24 @@ run 0 why "$db" job 0
 equal "$(grep -c '^took .* for 172800 s of work: .* of its speed alone on the GPUs it asks for' "$T/out")" 1 'lines of its time'
 out ' on lost work'
 out ' stalled while it saved'
-out 'saves its state after every '
+equal "$(grep -c '^saves its state after every .*, as its checkpointing policy chose last$' "$T/out")" 1 'line of its saves'
+
+# A job of the same kind that is shorter than its interval begins no save; its policy chose the interval all the same.
+sed 's/"duration": "2d"/"duration": "1min"/' "$T/long.json" >"$T/brief.json"
+run 0 run "$T/brief.json" -q -o "$T/brief.db"
+run 0 why "$T/brief.db" job 0
+equal "$(grep -c '^would save its state after every .* s of work, as its checkpointing policy chose last; it began no save$' "$T/out")" 1 'line of its saves'
+! grep -q '^saves' "$T/out" || complain 'it saves nothing'
+run 0 why "$T/brief.db" job 0 --json
+is_true "$(json_of "$T/out" '$.checkpoint_interval_s') > 60"
+
+# One whose policy wants no saves, as nothing fails, has neither line.
+sed -e 's/"duration": "2d"/"duration": "1min"/' -e '/"failures":/d' "$T/long.json" >"$T/safe.json"
+run 0 run "$T/safe.json" -q -o "$T/safe.db"
+run 0 why "$T/safe.db" job 0
+! grep -q 'its state after every' "$T/out" || complain 'its policy chose no interval'
+equal "$(sqlite3 "$T/safe.db" "select count(*) from metric where name = 'job.checkpoint_interval_s.mean'")" 0 'metrics of intervals'
+run 0 why "$db" job 0
 
 # The nodes of one stay are one line, as long as each is asked for.
 out 'held     128 GPUs, 8 on each of 16 nodes (--all shows each), for'

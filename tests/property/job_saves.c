@@ -277,6 +277,18 @@ TEST(a_job_that_saves_again_begins_an_interval)
     CHECK_NEAR(jct(rows, 0), 60 + 50 + 10 + 10, 1e-6);
 }
 
+/* What its policy chose last counts, whether or not it has saved. The policy sees the job again after 20 s, and after
+ * 60 s. */
+TEST(the_mean_interval_is_over_jobs_whose_policy_chose_one_last)
+{
+    static const char *const saves[] = {"'to': 'files'", "'write': '10GB/s'"};
+    for (int i = 0; i < 2; i++) {
+        CHECK(isnan(bed_metric(shrunk(saves[i], 20, 1000), "job.checkpoint_interval_s.mean")));
+        CHECK(isnan(bed_metric(shrunk(saves[i], 70, 1000), "job.checkpoint_interval_s.mean")));
+        CHECK_NEAR(bed_metric(shrunk(saves[i], 20, 40), "job.checkpoint_interval_s.mean"), 50, 0.0);
+    }
+}
+
 /* A job on one node has no peer: it saves nothing, and the run says so. */
 TEST(a_job_without_a_peer_is_warned_of)
 {

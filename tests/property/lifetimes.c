@@ -105,6 +105,7 @@ TEST_OPTIMISED(unknown_dates_of_deployment_are_drawn)
         CHECK_EQ_INT(shipped_fit(units, N, 600, 200, &rng, &fit), 0);
         CHECK(fit.returned > 250 && fit.returned < 370);
         CHECK(fit.shape_sd > 0.01 && fit.shape_sd < 0.2);
+        CHECK_NEAR(fit.mean, weibull_mean(fit.shape, fit.scale), 0.0);
         shape += fit.shape / 4, scale += fit.scale / 4, lag += fit.lag / 4;
     }
     /* four samples of some 310 returns: their mean scatters by 4 % (shape), 10 % (scale) and 7 % (lag) */

@@ -19,6 +19,7 @@ struct reading {
     struct csv *csv;
     struct diag *diag;
     int at[COLUMNS];
+    enum { LIVES, SHIPMENTS, LOG } kind;
     size_t capacity;
 };
 
@@ -101,6 +102,7 @@ static int add_event(struct reading *reading, struct lifetimes_data *data)
     int code = time_of(reading, DOWN, data, &event.down_h);
     if (code == 0) code = time_of(reading, UP, data, &event.up_h);
     if (code != 0) return code;
+    if (data->lacks_up) event.up_h = event.down_h;
     if (node.n_chars == 0) return refuse(reading, NODE, "is empty");
     if (isnan(event.down_h)) return refuse(reading, DOWN, "is empty");
     if (event.up_h < event.down_h) return refuse(reading, UP, "must not be before 'down_at'");
@@ -109,23 +111,36 @@ static int add_event(struct reading *reading, struct lifetimes_data *data)
     return vec_push(&data->events, &data->n, &reading->capacity, event);
 }
 
-static int check_columns(const struct reading *reading, const char *path)
+/* What the rows are. The columns of units go first: their files may also say on which node a unit was, and when. */
+static int find_kind(struct reading *reading, const char *path)
 {
-    const bool is_shipped = reading->at[SHIPPED] >= 0;
-    const int needed[] = {END, WINDOW, LAG};
-    if (reading->at[DOWN] >= 0 && reading->at[NODE] >= 0) return 0;
-    if (!is_shipped && reading->at[FAILED] < 0)
-        return diag_error(
-            reading->diag, SIM_E_DATA, path,
-            "columns are age_h,failed[,from_h], node,down_at[,up_at] or shipped_h,end_h,window_h,lag_h,age_h",
-            "there is neither a column 'failed' nor a column 'shipped_h', and not both 'node' and 'down_at'");
-    if (reading->at[AGE] < 0)
+    const int needed[] = {END, WINDOW, LAG, AGE};
+    const bool has_log = reading->at[DOWN] >= 0 && reading->at[NODE] >= 0;
+    reading->kind = reading->at[SHIPPED] >= 0 ? SHIPMENTS : LIVES;
+    if (reading->kind == SHIPMENTS) {
+        for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+            if (reading->at[needed[i]] < 0)
+                return diag_error(reading->diag, SIM_E_DATA, path, NULL, "there is no column '%s'",
+                                  columns[needed[i]].name);
+        return 0;
+    }
+    if (reading->at[FAILED] >= 0 && reading->at[AGE] >= 0) return 0;
+    if (has_log) {
+        reading->kind = LOG;
+        return 0;
+    }
+    if (reading->at[FAILED] >= 0)
         return diag_error(reading->diag, SIM_E_DATA, path, NULL, "there is no column '%s'", columns[AGE].name);
-    for (size_t i = 0; i < 3 && is_shipped; i++)
-        if (reading->at[needed[i]] < 0)
-            return diag_error(reading->diag, SIM_E_DATA, path, NULL, "there is no column '%s'",
-                              columns[needed[i]].name);
-    return 0;
+    return diag_error(reading->diag, SIM_E_DATA, path,
+                      "columns are age_h,failed[,from_h], node,down_at[,up_at] or "
+                      "shipped_h,end_h,window_h,lag_h,age_h",
+                      "there is neither a column 'failed' nor a column 'shipped_h', and not both 'node' and 'down_at'");
+}
+
+static int add_row(struct reading *reading, struct lifetimes_data *data)
+{
+    if (reading->kind == LOG) return add_event(reading, data);
+    return reading->kind == SHIPMENTS ? add_shipped(reading, data) : add_life(reading, data);
 }
 
 int lifetimes_read(const char *path, struct lifetimes_data *data, struct diag *diag)
@@ -138,17 +153,15 @@ int lifetimes_read(const char *path, struct lifetimes_data *data, struct diag *d
     if (code == 0) code = csv_create(input, &(struct csv_options){.comment = '#'}, &reading.csv, diag);
     if (code != 0) return code;
     code = csv_read_header(reading.csv, columns, COLUMNS, reading.at, diag);
-    if (code == 0) code = check_columns(&reading, path);
+    if (code == 0) code = find_kind(&reading, path);
+    data->lacks_up = reading.at[UP] < 0;
     while (code == 0) {
         const int found = csv_next(reading.csv, diag);
         if (found <= 0) {
             code = found;
             break;
         }
-        if (reading.at[DOWN] >= 0 && reading.at[NODE] >= 0)
-            code = add_event(&reading, data);
-        else
-            code = reading.at[SHIPPED] >= 0 ? add_shipped(&reading, data) : add_life(&reading, data);
+        code = add_row(&reading, data);
     }
     csv_destroy(reading.csv);
     if (code == 0 && data->n == 0) code = diag_error(diag, SIM_E_DATA, path, NULL, "there are no units in it");

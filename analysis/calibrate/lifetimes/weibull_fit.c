@@ -218,7 +218,7 @@ int shipped_fit(const struct shipped_unit *units, size_t n, int rounds, int burn
     struct complete_unit *complete = mem_zalloc(n + 1, sizeof *complete);
     struct shipped_fit law = {.units = n, .shape = 1.0};
     if (complete == NULL) return SIM_E_NOMEM;
-    double life = 0.0, exposed = 0.0;
+    double life = 0.0, exposed = 0.0, chain_mean = 0.0;
     for (size_t i = 0; i < n; i++) {
         exposed += is_returned(&units[i]) ? units[i].life
                                           : fmin(units[i].window, fmax(units[i].end - units[i].shipped, 0.0));
@@ -241,10 +241,11 @@ int shipped_fit(const struct shipped_unit *units, size_t n, int rounds, int burn
         if (k == 1.0) *fit = (struct shipped_fit){.units = law.units, .returned = law.returned};
         add_value(law.shape, k, &fit->shape, &fit->shape_sd);
         add_value(law.scale, k, &fit->scale, &fit->scale_sd);
-        add_value(weibull_mean(law.shape, law.scale), k, &fit->mean, &fit->mean_sd);
+        add_value(weibull_mean(law.shape, law.scale), k, &chain_mean, &fit->mean_sd);
         add_value(law.lag, k, &fit->lag, &fit->lag_sd);
     }
     const double n_kept = fmax(rounds - burn - 1, 1);
+    fit->mean = weibull_mean(fit->shape, fit->scale);
     fit->shape_sd = sqrt(fit->shape_sd / n_kept);
     fit->scale_sd = sqrt(fit->scale_sd / n_kept);
     fit->mean_sd = sqrt(fit->mean_sd / n_kept);

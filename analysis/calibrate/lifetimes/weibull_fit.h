@@ -11,7 +11,8 @@
  * Units that were shipped, deployed at an unknown later date, and are known only if they failed under monitoring: Ye
  * and Ng, arXiv 1412.1331, by stochastic expectation-maximisation. The lag from shipping to deployment is exponential.
  * Each round draws lag and lifetime of all units that were not returned, from the present law, given that they were
- * not; the fit of the completed data is the next law. Estimates are means over the rounds after a burn-in. */
+ * not; the fit of the completed data is the next law. Estimates are means over the rounds after a burn-in. The mean
+ * lifetime is that of the law so estimated. */
 #ifndef ORRERY_ANALYSIS_CALIBRATE_LIFETIMES_WEIBULL_FIT_H
 #define ORRERY_ANALYSIS_CALIBRATE_LIFETIMES_WEIBULL_FIT_H
 
@@ -51,8 +52,9 @@ struct shipped_unit {
 
 struct shipped_fit {
     size_t units, returned;
-    double shape, scale, mean, lag;             /* means over the chain; mean: of the lifetimes */
-    double shape_sd, scale_sd, mean_sd, lag_sd; /* its standard deviations */
+    double shape, scale, lag;                   /* means over the chain */
+    double mean;                                /* of the law with this shape and scale */
+    double shape_sd, scale_sd, mean_sd, lag_sd; /* standard deviations over the chain; mean_sd: of its laws' means */
 };
 
 /* `rounds` of which the first `burn` are dropped. Returns 0, SIM_E_DATA with fewer than 2 returns, or SIM_E_NOMEM. */

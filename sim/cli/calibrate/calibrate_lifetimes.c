@@ -16,7 +16,9 @@
 enum { ROUNDS = 600, BURN = 200, MOST_NODES = 10000000 };
 
 static const char interval_note[] = "95 % intervals by the normal approximation of the logarithms";
-static const char chain_note[] = "means and standard deviations over 400 rounds of stochastic EM, after 200";
+static const char chain_note[] =
+    "means over 400 rounds of stochastic EM, after 200; mean_h is that of the law with this shape and scale; low and "
+    "high are the spread of the chain, one standard deviation to each side";
 
 struct estimate_row {
     const char *name;
@@ -44,7 +46,7 @@ static int print(struct cli *cli, const struct estimate_row *rows, size_t n, con
 struct law {
     double shape, scale;
     struct weibull_estimate mean;
-    const char *interval; /* "95 %" */
+    const char *interval; /* "95 % interval" */
     char source[512];     /* "gpus.csv: 5 rows" */
 };
 
@@ -58,8 +60,8 @@ static int write_law(struct cli *cli, const char *path, const struct law *law)
     text_init(&source);
     json_writer_init(&writer, &json);
     snprintf(mean, sizeof mean, "%.6gh", weibull_mean(law->shape, law->scale));
-    text_printf(&source, "%s; mean %.4g h, %s interval %.4g to %.4g h; orrery %s", law->source, law->mean.value,
-                law->interval, law->mean.low, law->mean.high, version_commit());
+    text_printf(&source, "%s; mean %.4g h, %s %.4g to %.4g h; orrery %s", law->source, law->mean.value, law->interval,
+                law->mean.low, law->mean.high, version_commit());
     json_write_open(&writer, NULL, '{');
     json_write_string(&writer, "source", source.failed ? "" : source.chars);
     json_write_open_row(&writer, "lifetime", '{');
@@ -95,7 +97,7 @@ static int fit_lives(struct cli *cli, const struct observed_life *lives, size_t 
         {"mean_h", fit.mean.value, fit.mean.low, fit.mean.high},
         {"units", (double)fit.units, (double)NAN, (double)NAN},
         {"failures", (double)fit.failures, (double)NAN, (double)NAN}};
-    struct law law = {.shape = fit.shape.value, .scale = fit.scale.value, .mean = fit.mean, .interval = "95 %"};
+    struct law law = {.shape = fit.shape.value, .scale = fit.scale.value, .mean = fit.mean, .interval = "95 % interval"};
     snprintf(law.source, sizeof law.source, "%s, %zu lives, %zu failures", source, fit.units, fit.failures);
     if (output->path != NULL) code = write_law(cli, output->path, &law);
     return code == 0 ? print(cli, rows, sizeof rows / sizeof *rows, interval_note, output->form) : code;
@@ -143,9 +145,13 @@ static int read_span(struct cli *cli, const struct calibrate_observation *observ
 }
 
 /* What the log does not say, and is assumed. */
-static void warn_of_events(struct cli *cli, const struct events_lives *lives, const struct events_span *span,
-                           const struct calibrate_observation *observation, const char *path)
+static void warn_of_events(struct cli *cli, const struct lifetimes_data *data, const struct events_lives *lives,
+                           const struct events_span *span, const struct calibrate_observation *observation,
+                           const char *path)
 {
+    if (data->lacks_up)
+        diag_warning(&cli->diag, path, "a column 'up_at' says when a node was up again",
+                     "there is no column 'up_at': each node is taken to be up again at once");
     if (span->n_nodes == 0)
         diag_warning(&cli->diag, path, "--nodes N counts all nodes that were observed",
                      "nodes without a failure are not in the log, and none is counted: the mean may be too short");
@@ -174,7 +180,7 @@ static int fit_events(struct cli *cli, const struct lifetimes_data *data, const 
         time_text(span.until_h, data->is_calendar, until, sizeof until);
         snprintf(source, sizeof source, "%.160s: %zu rows, %" PRId64 " nodes from %s to %s", path_name(path), data->n,
                  n_nodes, from, until);
-        warn_of_events(cli, &lives, &span, observation, path);
+        warn_of_events(cli, data, &lives, &span, observation, path);
         code = fit_lives(cli, lives.lives, lives.n, path, source, output);
     }
     mem_free(lives.lives);
@@ -196,7 +202,7 @@ static int fit_shipped(struct cli *cli, const struct lifetimes_data *data, const
         {"lag_h", fit.lag, fit.lag - fit.lag_sd, fit.lag + fit.lag_sd},
         {"units", (double)fit.units, (double)NAN, (double)NAN},
         {"failures", (double)fit.returned, (double)NAN, (double)NAN}};
-    struct law law = {.shape = fit.shape, .scale = fit.scale, .interval = "one standard deviation's",
+    struct law law = {.shape = fit.shape, .scale = fit.scale, .interval = "spread of the chain",
                       .mean = {fit.mean, fit.mean - fit.mean_sd, fit.mean + fit.mean_sd}};
     snprintf(law.source, sizeof law.source, "%.160s: %zu rows, %zu returned", path_name(path), fit.units, fit.returned);
     if (output->path != NULL) code = write_law(cli, output->path, &law);

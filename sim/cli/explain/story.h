@@ -39,6 +39,7 @@ struct story_slowed {
 struct story_idle {
     double work_s;                     /* 0: not known yet */
     double loaded_s, saved_s, moved_s, halted_s, kept_s; /* as in job_idle_row */
+    bool has_interval, has_saved;
     double save_interval_s;
 };
 

@@ -230,7 +230,9 @@ int story_on_job_idle(void *context, const struct job_idle_row *row)
     struct story_idle *idle = &story->idle;
     if (!story->subject.is_job || row->job != story->subject.id) return 0;
     idle->work_s = row->work_s;
-    if (row->save_interval_s > 0) idle->save_interval_s = row->save_interval_s;
+    idle->has_interval = row->has_interval;
+    idle->has_saved = row->has_saved;
+    idle->save_interval_s = row->save_interval_s;
     idle->loaded_s += row->loaded_s;
     idle->saved_s += row->saved_s;
     idle->moved_s += row->moved_s;

@@ -94,13 +94,14 @@ static void say_part(const struct spent *spent, const struct job_row *job, enum 
         answer_say(answer, "%.6g s %s", s, parts[part].words);
 }
 
-/* How often a job saves, also one that has not ended. */
+/* How often a job saves, also one that has not ended, or that ended before its first save. */
 static void say_interval(const struct story *story, struct answer *answer)
 {
-    const double interval_s = story->idle.save_interval_s;
-    if (interval_s > 0)
-        answer_say(answer, "saves its state after every %.6g s of work, as its checkpointing policy chose last\n",
-                   interval_s);
+    const struct story_idle *idle = &story->idle;
+    if (idle->has_interval)
+        answer_say(answer, "%s its state after every %.6g s of work, as its checkpointing policy chose last%s\n",
+                   idle->has_saved ? "saves" : "would save", idle->save_interval_s,
+                   idle->has_saved ? "" : "; it began no save");
 }
 
 static void say_parts(const struct story *story, struct answer *answer)
@@ -135,7 +136,7 @@ void why_say_spent(const struct story *story, struct answer *answer)
 void why_write_spent(const struct story *story, struct answer *answer)
 {
     struct spent spent;
-    if (story->idle.save_interval_s > 0) answer_number(answer, "checkpoint_interval_s", story->idle.save_interval_s);
+    if (story->idle.has_interval) answer_number(answer, "checkpoint_interval_s", story->idle.save_interval_s);
     if (!find_spent(story, &spent)) return;
     answer_open(answer, "spent", '{');
     answer_number(answer, "work_s", spent.work_s);

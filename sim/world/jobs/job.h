@@ -40,7 +40,8 @@ struct job {
     int32_t preempt_action;        /* index of that preemption among the plan's actions; -1: not recorded */
     bool falls_back;               /* after a preemption: its next start falls back to the saved work */
     bool never_saves;              /* its checkpointing policy wants no saves on its GPUs */
-    double save_interval_s;        /* work between two saves, as that policy chose last; 0: it never chose any */
+    bool has_interval;             /* it chose an interval last, rather than no saves */
+    double save_interval_s;        /* that: work between two saves; 0 without one */
     bool is_widened;               /* it has had more GPUs than it asked for */
     bool is_stopped;               /* its scheduler ends it before its work is done */
     double place_speed;            /* speed factor of the distance between its GPUs */

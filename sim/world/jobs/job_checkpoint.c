@@ -238,14 +238,15 @@ static int fault(const struct jobs *jobs, const struct checkpointer *policy, con
                       (long long)job->view.id, interval_s, sim_s_from_ns(engine_now(jobs->site->engine)));
 }
 
-/* The mean over jobs has the interval that each chose last. */
-static double note_interval(struct job *job, double interval_s)
+/* The mean over jobs has the interval that the policy of each chose last, and no job for which that was no saves. */
+static void note_interval(struct job *job, bool saves, double interval_s)
 {
     struct job_stats *stats = &job->jobs->stats;
-    const bool is_first = !(job->save_interval_s > 0.0);
-    stats->n_intervals += is_first;
-    stats->interval_s += interval_s - (is_first ? 0.0 : job->save_interval_s);
-    return job->save_interval_s = interval_s;
+    stats->n_intervals += (int64_t)saves - (int64_t)job->has_interval;
+    stats->interval_s += interval_s - job->save_interval_s;
+    if (stats->n_intervals == 0) stats->interval_s = 0.0; /* no rounding is left */
+    job->has_interval = saves;
+    job->save_interval_s = interval_s;
 }
 
 /* The interval that the policy chooses; INFINITY: no saves. */
@@ -255,11 +256,14 @@ static double interval_of(struct job *job, const struct checkpoint_save *save)
     const struct checkpointer *policy = policy_of(&job->type->checkpoint);
     const struct checkpoint_view view = view_of(job, save);
     void *state = jobs->checkpoint_states[job->type - (const struct job_type *)jobs->config->all_types.items];
-    const double interval_s = policy->interval_s(state, &view);
-    job->never_saves = isinf(interval_s);
-    if (isinf(interval_s) && interval_s > 0.0) return interval_s;
-    if (interval_s >= 0.0) return note_interval(job, fmax(interval_s, view.least_interval_s));
-    engine_fail(jobs->site->engine, fault(jobs, policy, job, interval_s));
+    const double wanted_s = policy->interval_s(state, &view);
+    const double interval_s = fmax(wanted_s, view.least_interval_s);
+    job->never_saves = isinf(wanted_s);
+    if (wanted_s >= 0.0) {
+        note_interval(job, !job->never_saves, job->never_saves ? 0.0 : interval_s);
+        return interval_s;
+    }
+    engine_fail(jobs->site->engine, fault(jobs, policy, job, wanted_s));
     return (double)INFINITY;
 }
 

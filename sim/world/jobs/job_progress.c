@@ -188,6 +188,7 @@ void job_progress_move(struct job_progress *progress, sim_ns now)
     } else if (progress->is_paused) {
         progress->flushed_at = sim_ns_add(progress->flushed_at, now - progress->from_ns);
     }
+    progress->has_saved |= passed.n_saves > 0;
     if (passed.n_saves > 0)
         progress->to_save_ns = saves->interval_ns - (passed.worked_ns - passed.save_worked);
     else

@@ -36,6 +36,7 @@ struct job_progress {
     sim_ns stall_ns; /* after that: time left of a save's stall */
     double speed;    /* work per time; 0: no progress */
     bool is_paused;
+    bool has_saved; /* a save has begun, other than at a preemption */
     sim_ns stalled_ns, waited_ns, moved_ns; /* up to from_ns */
     sim_ns halted_ns, kept_ns;              /* also: it pauses, or its speed is 0; it holds GPUs after all its work */
 };

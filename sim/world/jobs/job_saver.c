@@ -288,6 +288,7 @@ static int begin_save(struct job_saver *saver, sim_ns now)
     job_progress_move(progress, now);
     job_rearm(saver->job); /* moving rounds */
     saver->saving_ns = progress->done_ns;
+    progress->has_saved = true;
     const int code = start_flows(saver, true, bytes_of(saver->job));
     switch (config_of(saver->job)->design) {
     case CHECKPOINT_FASTPERSIST:

@@ -227,6 +227,8 @@ static int emit_idle(const struct job_stats *stats, const struct job *job)
                                      .loaded_s = sim_s_from_ns(progress->waited_ns),
                                      .saved_s = sim_s_from_ns(progress->stalled_ns),
                                      .moved_s = sim_s_from_ns(progress->moved_ns),
+                                     .has_interval = job->has_interval,
+                                     .has_saved = progress->has_saved,
                                      .save_interval_s = job->save_interval_s,
                                      .halted_s = sim_s_from_ns(progress->halted_ns),
                                      .kept_s = sim_s_from_ns(progress->kept_ns)};

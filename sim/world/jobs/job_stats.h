@@ -62,8 +62,8 @@ struct job_stats {
     char first_obstacle[DIAG_TEXT_CHARS - 60]; /* what it asks for, and why that can never be */
     struct level ugpus_in_use; /* by jobs */
     double lost_gpu_s;         /* of repeated work */
-    int64_t n_intervals;            /* jobs that have chosen an interval between saves */
-    double interval_s;              /* sum of these, of each job the one it chose last */
+    int64_t n_intervals;            /* jobs whose policy chose an interval between saves last */
+    double interval_s;              /* sum of these */
     double wait_gpu_s, stall_gpu_s; /* before jobs worked; while they saved their state */
     double move_gpu_s;              /* on the GPUs to which jobs moved, before they continued */
     int64_t n_migrations;

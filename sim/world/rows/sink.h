@@ -75,7 +75,8 @@ struct job_idle_row {
     int64_t job;
     double work_s;                    /* all its work, at the speed that its trace states for the GPUs it asks for */
     double loaded_s, saved_s, moved_s; /* before it worked, stalled while it saved, on its way to other GPUs */
-    double save_interval_s;            /* work between two saves, as its policy chose last; 0: it does not save */
+    bool has_interval, has_saved;      /* its policy chose an interval last, not no saves; a save by it has begun */
+    double save_interval_s;            /* that: work between two saves; 0 without one */
     double halted_s, kept_s;           /* paused or hung, so that its speed is 0; after its work, until jobs start */
 };
 

@@ -446,6 +446,7 @@ int service_create(const struct service_config *config, const struct service_env
         code = service_llm(config, env->site->catalog, place_of(service, "llm"), env->site->arena, &service->llm,
                            env->site->diag);
     if (code == 0) code = fleet_init(&service->fleet, config, &service->env, &service->llm, &common);
+    if (code == 0) code = service_check_outputs(service);
     if (code == 0) code = scaling_create(service, &service->scaling);
     if (code != 0) return code;
     service->tenant = (struct tenant){.ops = &service_tenant_ops, .awaits_nodes = service_may_fail(service)};

@@ -109,34 +109,78 @@ static int emit_reservation(const struct service *service, const struct fleet_po
 
 /* --- Limits of outputs --- */
 
-static int64_t most_output_tokens(const struct service *service)
+/* Output tokens at which the pool's batcher ends a request; 0: at its own end. */
+static int64_t most_output_tokens(const struct fleet_pool *pool)
 {
-    int64_t most = INT64_MAX;
-    for (size_t i = 0; i < service->fleet.n_pools; i++) {
-        const struct pool_config *pool = &service->fleet.pools[i].config;
-        const struct batcher *batcher = pool->batching.entry;
-        if (pool->role == POOL_PREFILL || batcher == NULL || batcher->most_output_tokens == NULL) continue;
-        const int64_t limit = batcher->most_output_tokens(pool->batching.params);
-        if (limit > 0 && limit < most) most = limit;
+    const struct batcher *batcher = pool->config.batching.entry;
+    if (batcher == NULL || batcher->most_output_tokens == NULL) return 0;
+    return batcher->most_output_tokens(pool->config.batching.params);
+}
+
+/* The first pool that may decode. All others have its limit (service_check_outputs). NULL: there is none. */
+static const struct fleet_pool *first_decoder(const struct service *service)
+{
+    for (size_t i = 0; i < service->fleet.n_pools; i++)
+        if (service->fleet.pools[i].config.role != POOL_PREFILL) return &service->fleet.pools[i];
+    return NULL;
+}
+
+static void say_end(const struct fleet_pool *pool, char *text, size_t bytes)
+{
+    const long long most = most_output_tokens(pool);
+    if (most > 0)
+        snprintf(text, bytes, "after %lld tokens in pool '%.64s'", most, pool->config.name);
+    else
+        snprintf(text, bytes, "where the trace ends them in pool '%.64s'", pool->config.name);
+}
+
+int service_check_outputs(const struct service *service)
+{
+    const struct fleet *fleet = &service->fleet;
+    const struct fleet_pool *first = first_decoder(service);
+    char ends[2][128];
+    for (size_t i = 0; i < fleet->n_pools; i++) {
+        const struct fleet_pool *pool = &fleet->pools[i];
+        if (pool->config.role == POOL_PREFILL || most_output_tokens(pool) == most_output_tokens(first)) continue;
+        say_end(first, ends[0], sizeof ends[0]);
+        say_end(pool, ends[1], sizeof ends[1]);
+        return diag_error(service->env.site->diag, SIM_E_CONFIG, fleet_place_of(fleet, pool, "batching"),
+                          "give their batching policies the same limit of outputs, or none",
+                          "pools that may decode disagree: requests end %s, and %s", ends[0], ends[1]);
     }
-    return most;
+    return 0;
 }
 
 int32_t service_output_of(struct service *service, int32_t output_tokens)
 {
-    const int64_t most = most_output_tokens(service);
-    if (output_tokens <= most) return output_tokens;
+    const struct fleet_pool *pool = first_decoder(service);
+    const int64_t most = pool != NULL ? most_output_tokens(pool) : 0;
+    if (most == 0 || output_tokens <= most) return output_tokens;
     service->n_cut++;
     return (int32_t)most;
 }
 
+/* The key that holds the pool's batching policy: its own one, or that of the service. NULL when out of memory. */
+static const char *batching_key(const struct service *service, const struct fleet_pool *pool)
+{
+    const char *key = fleet_path_of(&service->fleet, pool, "batching");
+    if (key == NULL || config_is_given(service->env.site->config, key)) return key;
+    return arena_printf(service->env.site->arena, "services.%s.batching", service->config->name);
+}
+
+/* Only SGLang's parameter has a known name; another policy's limit may stand in any. */
 static int emit_cut_outputs(const struct service *service)
 {
-    char text[256];
-    snprintf(text, sizeof text,
-             "service '%s': requests with longer outputs end after %lld tokens, the limit that batching.max_tokens has "
-             "them state",
-             service->config->name, (long long)most_output_tokens(service));
+    char text[512];
+    const struct fleet_pool *pool = first_decoder(service);
+    if (pool == NULL || service->n_cut == 0) return 0;
+    const char *key = batching_key(service, pool);
+    if (key == NULL) return SIM_E_NOMEM;
+    snprintf(
+        text, sizeof text,
+        "service '%s': requests with longer outputs end after %lld tokens, the limit that batching policy '%s' has "
+        "them state (%s)",
+        service->config->name, (long long)most_output_tokens(pool), pool->env.batcher->policy.name, key);
     return service_emit_warning(service, "clipped", service->n_cut, text);
 }
 

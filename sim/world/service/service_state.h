@@ -170,8 +170,12 @@ bool service_may_fail(const struct service *service);
 /* Emits a warning about the whole run, unless the count is 0 (service_end.c). Returns 0 or the sink's code. */
 int service_emit_warning(const struct service *service, const char *code, int64_t count, const char *text);
 
-/* Output tokens of a request that would make so many: at most those at which the batcher of a pool that decodes ends
- * requests. Counts those that it cuts (service_hints.c). */
+/* Checks that the batchers of all pools that may decode end requests at the same limit. Which of them serves a request
+ * is known only after it arrives. Returns 0, or SIM_E_CONFIG with a finding that names two pools (service_hints.c). */
+int service_check_outputs(const struct service *service);
+
+/* Output tokens of a request that would make so many: at most those at which the batchers of the pools that may decode
+ * end requests. Counts those that it cuts (service_hints.c). */
 int32_t service_output_of(struct service *service, int32_t output_tokens);
 
 /* Emits warnings of defaults that decide the result (service_hints.c). Returns 0 or the sink's code. */

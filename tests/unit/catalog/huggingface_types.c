@@ -334,12 +334,47 @@ TEST(shape_keys_that_a_type_does_not_read_warn_once)
     for (size_t i = 0; i < sizeof silent / sizeof *silent; i++) CHECK_EQ_STR(findings_of(silent[i]), "");
 }
 
+/* All keys are named or counted, and no name is cut. */
+TEST(shape_keys_beyond_the_room_of_the_warning_are_counted)
+{
+    static const char *const keys[] = {
+        "num_experts",         "num_local_experts", "n_routed_experts",      "n_shared_experts",
+        "num_experts_per_tok", "top_k_experts",     "moe_intermediate_size", "shared_expert_intermediate_size",
+        "decoder_sparse_step", "n_group",           "kv_lora_rank",          "q_lora_rank",
+        "qk_nope_head_dim",    "qk_rope_head_dim",  "index_n_heads",         "index_topk"};
+    static const char rest[] = ": the LLM is taken without;";
+    enum { KEYS = sizeof keys / sizeof *keys };
+    for (size_t n = 1; n <= KEYS; n++) {
+        char text[2048] = "{'model_type': 'llama', ";
+        size_t n_named = 0;
+        for (size_t i = 0; i < n; i++) strcat(text, test_json("'%s': 2, ", keys[i]));
+        strcat(text, COMMON "}");
+        const char *found = strstr(findings_of(text), "does not read ");
+        if (!CHECK(found != NULL)) return;
+        found += strlen("does not read ");
+        for (; n_named < n; n_named++) {
+            const char *name = test_json("%s%s", n_named > 0 ? ", " : "", keys[n_named]);
+            if (strncmp(found, name, strlen(name)) != 0) break;
+            found += strlen(name);
+        }
+        const char *more = n_named < n ? test_json(" and %zu more", n - n_named) : "";
+        CHECK(strncmp(found, more, strlen(more)) == 0 && strncmp(found + strlen(more), rest, strlen(rest)) == 0);
+        CHECK(n_named == n || n_named >= 7); /* 162 characters of names */
+    }
+    CHECK(strstr(findings_of("{'model_type': 'llama', 'n_group': 2, " COMMON "}"), " more") == NULL);
+}
+
 TEST(number_formats_that_cannot_be_are_reported)
 {
     static const char *const cases[][2] = {
         {"{'model_type': 'llama', 'torch_dtype': 'flaot16', " COMMON "}",
-         "'torch_dtype' must be float16, bfloat16 or float32, got \"flaot16\""},
-        {"{'model_type': 'llama', 'dtype': 16, " COMMON "}", "'dtype' must be float16, bfloat16 or float32, got 16"},
+         "'torch_dtype' must be float16, bfloat16, float32 or float64, got \"flaot16\""},
+        {"{'model_type': 'llama', 'dtype': 16, " COMMON "}",
+         "'dtype' must be float16, bfloat16, float32 or float64, got 16"},
+        {"{'model_type': 'llama', 'torch_dtype': 'float64', " COMMON "}", ""},
+        {"{'model_type': 'llama', 'dtype': 'torch.double', " COMMON "}", ""},
+        {"{'model_type': 'llama', 'torch_dtype': 'float8_e8m0fnu', " COMMON "}",
+         "'torch_dtype' is float8_e8m0fnu, in which no engine computes; weights of 8 bits need a quantization_config"},
         {"{'model_type': 'llama', 'torch_dtype': 'float8_e4m3fn', " COMMON "}",
          "'torch_dtype' is float8_e4m3fn, in which no engine computes; weights of 8 bits need a quantization_config"},
         {"{'model_type': 'llama', 'torch_dtype': 'float8_e4m3fn', 'quantization_config': {'quant_method': 'fp8'}, " COMMON

@@ -1,4 +1,5 @@
 /* Warnings of defaults that decide a service's result. */
+#include "policies/declared.h"
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
@@ -146,11 +147,88 @@ TEST(requests_end_with_the_limit_that_they_state)
     struct seen seen;
     CHECK_NEAR(outputs_of("{'policy': 'sglang', 'max_tokens': 1}", &seen), 40.0, 0.0);
     CHECK_EQ_INT(seen.n, 1);
-    CHECK(strstr(seen.text, "end after 1 tokens, the limit that batching.max_tokens") != NULL);
+    CHECK(strstr(seen.text, "end after 1 tokens, the limit that batching policy 'sglang' has them state "
+                            "(services.chat.batching)") != NULL);
     CHECK_NEAR(outputs_of("{'policy': 'sglang', 'max_tokens': 2}", &seen), 80.0, 0.0);
     CHECK_EQ_INT(seen.n, 0);
     CHECK_NEAR(outputs_of("'sglang'", &seen), 80.0, 0.0);
     CHECK_EQ_INT(seen.n, 0);
+}
+
+/* Output tokens of one request of 5,000 whose limit is this. */
+static double long_output(const char *limit)
+{
+    return bed_metric(
+        bed_ok(BED(.check = true),
+               "{'cluster': {'gpu': 'a100-80-sxm'}, 'services': {'chat': {'llm': 'mistral-7b', 'batching': {'policy':"
+               " 'sglang'%s}, " COST ", 'trace': {'format': 'generate', 'count': 1, 'arrival': {'process': 'fixed',"
+               " 'rate': '1/s'}, 'prompt': {'distribution': 'fixed', 'tokens': 10}, 'output': {'distribution':"
+               " 'fixed', 'tokens': 5000}}}}}",
+               limit),
+        "request.output_tokens.sum");
+}
+
+/* SGLang's admission counts at most 4,096 tokens of a limit (CLIP_MAX_NEW_TOKENS); the limit itself is the end. */
+TEST(limits_and_outputs_above_what_admission_counts_are_kept)
+{
+    CHECK_NEAR(long_output(", 'max_tokens': 4500"), 4500, 0.0);
+    CHECK_NEAR(long_output(", 'max_tokens': 6000"), 5000, 0.0);
+    CHECK_NEAR(long_output(""), 5000, 0.0);
+}
+
+/* Two pools, of which the first has this role, under 40 requests of 2 output tokens. */
+static const struct bed_rows *pair_of(const char *role, const char *first, const char *second)
+{
+    return bed_run(BED(.check = true),
+                   "{'cluster': {'gpu': 'a100-80-sxm', 'gpus_per_node': 8}, 'services': {'chat': {'llm': 'mistral-7b',"
+                   " 'pools': {'one': {'role': '%s', 'batching': %s}, 'two': {'role': '%s', 'batching': %s}}, " COST
+                   ", " TRACE "}}}",
+                   role, first, strcmp(role, "prefill") == 0 ? "decode" : role, second);
+}
+
+#define LIMITED "{'policy': 'sglang', 'max_tokens': 1}"
+
+/* Either pool may decode a request, so that its end must not depend on which one does. */
+TEST(pools_that_decode_end_requests_at_one_limit)
+{
+    CHECK_NEAR(bed_metric(pair_of("mixed", LIMITED, LIMITED), "request.output_tokens.sum"), 40.0, 0.0);
+    CHECK_NEAR(bed_metric(pair_of("mixed", "'sglang'", "'vllm-v1'"), "request.output_tokens.sum"), 80.0, 0.0);
+    const struct bed_rows *rows = pair_of("mixed", LIMITED, "'vllm-v1'");
+    CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
+    CHECK(strstr(rows->diag.items[0].text, "pools that may decode disagree: requests end after 1 tokens in pool 'one',"
+                                           " and where the trace ends them in pool 'two'") != NULL);
+    CHECK_EQ_INT(pair_of("mixed", LIMITED, "{'policy': 'sglang', 'max_tokens': 2}")->code, SIM_E_CONFIG);
+}
+
+/* A pool that only reads prompts ends no request by its limit. */
+TEST(the_limit_of_a_pool_that_decodes_nothing_does_not_count)
+{
+    CHECK_NEAR(bed_metric(pair_of("prefill", LIMITED, "'vllm-v1'"), "request.output_tokens.sum"), 80.0, 0.0);
+    const struct bed_rows *rows = pair_of("prefill", "'vllm-v1'", LIMITED);
+    CHECK_NEAR(bed_metric(rows, "request.output_tokens.sum"), 40.0, 0.0);
+    CHECK(strstr(bed_warning(rows, "clipped"), "'sglang' has them state (services.chat.pools.two.batching)") != NULL);
+}
+
+static int64_t at_most_one(const void *params)
+{
+    (void)params;
+    return 1;
+}
+
+/* A batcher that names its limit otherwise, or has it built in. Its pools may take it from the service. */
+TEST(a_limit_of_outputs_is_told_by_the_policy_that_sets_it)
+{
+    struct batcher other = batching_vllm_v1;
+    other.policy.name = "short";
+    other.most_output_tokens = at_most_one;
+    const struct bed_rows *rows = bed_ok(
+        BED(.check = true, .policy = &other.policy),
+        "{'cluster': {'gpu': 'a100-80-sxm', 'gpus_per_node': 8}, 'services': {'chat': {'llm': 'mistral-7b', 'batching':"
+        " 'short', 'pools': {'one': {}, 'two': {}}, " COST ", " TRACE "}}}");
+    const char *text = bed_warning(rows, "clipped");
+    CHECK_NEAR(bed_metric(rows, "request.output_tokens.sum"), 40.0, 0.0);
+    CHECK(strstr(text, "policy 'short' has them state (services.chat.batching)") != NULL);
+    CHECK(strstr(text, "max_tokens") == NULL);
 }
 
 /* What was never measured, of pools with these GPUs; equal ones are of one type of nodes. */
