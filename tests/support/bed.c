@@ -14,7 +14,7 @@ const char *const bed_batchers[BED_BATCHERS] = {
     "'orca'",
     "'splitwise'",
     "{'policy': 'vllm-v0', 'preemption': 'swap'}",
-    "{'policy': 'sglang', 'order': 'lpm', 'max_tokens': 4096, 'conservativeness': 0}",
+    "{'policy': 'sglang', 'order': 'lpm', 'max_tokens': 400, 'conservativeness': 0}",
     "{'policy': 'trtllm', 'capacity': 'max-utilization', 'chunked': true}"};
 
 static void *grow(void *array, size_t n, size_t bytes_each)
