@@ -13,7 +13,7 @@ of() {
     awk -v study="$1" -v row="$2" -v n="$3" '
         $0 ~ /^\$ orrery sweep / { inside = $4 == study; next }
         /^```/ { inside = 0 }
-        inside { gsub(/ +/, " ") }
+        inside { gsub(/ [(][^)]*[)]/, ""); gsub(/ +/, " ") }
         inside && index($0, row " ") == 1 && substr($0, length(row) + 2) !~ /^[a-z_]+=/ { print $(NF + 1 - n); n_rows++ }
         END { if (n_rows != 1) print "no such row, or several" }' $page
 }
