@@ -39,8 +39,8 @@ int sharing_config_check(const struct sharing_config *config, const char *where,
  * settings that have no effect where jobs are on no nodes. */
 void job_sharing_check(const struct jobs *jobs);
 
-/* Notes what the job of the present record asks for that its placement does not look at: models of GPUs, a share of one,
- * a number of nodes. After the run, warns of each. Returns 0 or the sink's code. */
+/* Notes what the job of the present record asks for that its placement does not look at: models of GPUs, a share of
+ * one, a number of nodes. After the run, warns of each. Returns 0 or the sink's code. */
 void job_requests_note(struct job_stats *stats, const struct job *job);
 int job_requests_warn(const struct job_stats *stats);
 
