@@ -16,9 +16,9 @@
  *     Q = 3 m k / (quantise_frac W), for narrowing A from 16 bits first; 0 if A is stored as it is. GPUs with units of
  *         4 bits add m quantise_row_s / S: engines narrow row by row there
  *
- * P and W are the peaks of the data sheet, S the number of SMs. Tiles: 64x64, 128x128, 256x128; splits: 1 to 16. In the
- * model the library picks the best kernel. Real libraries do not always: the remaining error lies there (136 to 384
- * rows).
+ * P and W are the peaks of the data sheet, S the number of SMs. Tiles: 64x64, 128x128, 256x128; splits: 1 to 16. In
+ * the model the library picks the best kernel. Real libraries do not always: the remaining error lies there (136 to
+ * 384 rows).
  *
  * With tiles_by_rows the tile follows from the rows, as in vLLM's CUTLASS kernels in fp8, which never split:
  *
@@ -28,9 +28,9 @@
  *     T = ceil(m/a) ceil(n/b) tiles on g SMs each, w = T g/S
  *     Q = soft_max(3 m k / (quantise_frac W), m quantise_row_s / S; 4)
  *
- * `k panel` are the bytes of the operand along the shorter side of the grid of tiles. Tiles are walked along this side.
- * R passes over it are made: one per wave, or per line of tiles where a line fills all SMs. What the L2 cache does not
- * hold of it is read again. An SM narrows a row in no less than quantise_row_s.
+ * `k panel` are the bytes of the operand along the shorter side of the grid of tiles. Tiles are walked along this
+ * side. R passes over it are made: one per wave, or per line of tiles where a line fills all SMs. What the L2 cache
+ * does not hold of it is read again. An SM narrows a row in no less than quantise_row_s.
  *
  * Tiles a x b, and SMs that share one (g), of GPUs with units of 4 bits (sm100) and others (sm90):
  *
@@ -40,9 +40,9 @@
  *             m >= 8192 and k >= 6144: 256x128 (1); else 128x128 (1)
  *
  * Source: vllm-project/vllm @ 1051220e, csrc/libtorch_stable/quantization/w8a8/cutlass/c3x/
- * scaled_mm_sm100_fp8_dispatch.cuh and scaled_mm_sm90_fp8_dispatch.cuh; operands swapped as there. Two SMs share a tile
- * by NVIDIA/cutlass, sm100_make_trivial_tiled_mma: where a cluster has an even number of them and the tile 128 or 256
- * rows of its first operand. */
+ * scaled_mm_sm100_fp8_dispatch.cuh and scaled_mm_sm90_fp8_dispatch.cuh; operands swapped as there. Two SMs share a
+ * tile by NVIDIA/cutlass, sm100_make_trivial_tiled_mma: where a cluster has an even number of them and the tile 128
+ * or 256 rows of its first operand. */
 struct gemm_params {
     double start_s;        /* launch, ramp and drain of a kernel */
     double flop_frac;      /* share of the peak that a large tile approaches */
@@ -56,7 +56,7 @@ struct gemm_params {
     double quantise_row_s; /* of each row of A on an SM, while it is narrowed; 0: not fitted */
     double tiles_by_rows;  /* 1: the tile follows from the rows; 0: the best tile and split */
     double step_s;         /* least time of a tile for each k, by the latency of its loads; with tiles_by_rows */
-    double one_row_s;      /* more, for a product of one row: of a benchmark, see engine_preset_adapt() */
+    double one_row_s;      /* more, for a product of one row: of a benchmark: not in what is priced */
 };
 
 struct gemm_shape {
@@ -78,8 +78,8 @@ struct kernel_time gemm_time(const struct gemm_params *params, const struct gpu_
  *     M = bytes / W (r / cache_frac + (1 - r) / bandwidth_frac)
  *
  * A thread block walks along each row, several rows side by side on each of the S SMs, at the boost clock f. W is the
- * peak of the memory bandwidth. The share r of the bytes that is found in the L2 cache, since the operands were written
- * just before, is 1 up to half its size and falls to 0 at one and a half. */
+ * peak of the memory bandwidth. The share r of the bytes that is found in the L2 cache, since the operands were
+ * written just before, is 1 up to half its size and falls to 0 at one and a half. */
 struct elementwise_params {
     double start_s;        /* launch, ramp and drain of a kernel */
     double bandwidth_frac; /* share of the memory bandwidth */

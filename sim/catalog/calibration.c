@@ -473,6 +473,14 @@ int calibration_read(const struct catalog *catalog, const struct calibration_req
     return code;
 }
 
+void calibration_leave_benchmarks(struct kernel_set *kernels)
+{
+    static const enum kernel_class products[] = {KERNEL_GEMM, KERNEL_GEMM_FP8, KERNEL_GEMM_FP8_BLOCK,
+                                                 KERNEL_GEMM_NVFP4, KERNEL_GEMM_INT4};
+    for (size_t i = 0; i < sizeof products / sizeof *products; i++)
+        kernels->params[products[i]].gemm.one_row_s = 0.0;
+}
+
 int calibration_load(const struct catalog *catalog, const char *name, const char *set, struct arena *arena,
                      struct calibration *calibration, struct diag *diag)
 {

@@ -78,6 +78,10 @@ struct calibration_request {
 int calibration_read(const struct catalog *catalog, const struct calibration_request *request, struct arena *arena,
                      struct calibration *calibration, struct diag *diag);
 
+/* Leaves out what only the benchmarks of kernels show: products of one row take longer there, for no known cause
+ * (configs/calibration/releases/README.md). Iterations and training steps are priced so. */
+void calibration_leave_benchmarks(struct kernel_set *kernels);
+
 /* Reads all classes of one set, of a GPU by name or a file by path. */
 int calibration_load(const struct catalog *catalog, const char *name, const char *set, struct arena *arena,
                      struct calibration *calibration, struct diag *diag);

@@ -187,7 +187,7 @@ void engine_preset_split(const struct engine_preset *preset, struct llm_split *s
 void engine_preset_adapt(const struct engine_preset *preset, struct kernel_set *kernels)
 {
     static const enum kernel_class narrow[] = {KERNEL_GEMM_FP8, KERNEL_GEMM_FP8_BLOCK, KERNEL_GEMM_NVFP4};
-    kernels->params[KERNEL_GEMM_FP8].gemm.one_row_s = 0.0;
+    calibration_leave_benchmarks(kernels);
     if (!preset->fused_narrowing) return;
     for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++) {
         struct gemm_params *params = &kernels->params[narrow[i]].gemm;

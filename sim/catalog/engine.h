@@ -104,9 +104,8 @@ int engine_preset_caveat(const struct engine_preset *preset, const char *gpu, in
 /* Sets the members of `split` that the engine decides. */
 void engine_preset_split(const struct engine_preset *preset, struct llm_split *split);
 
-/* Removes what an engine's products lack. The extra time of one row is the benchmark's: an eighth of its shapes, other
- * engines and another GPU do not have it. fp8 products lose the pass over activations if the engine needs none: they
- * then start like other products. */
+/* Removes what an engine's products lack: what only benchmarks show, and in fp8 the pass over activations if the
+ * engine needs none: they then start like other products. */
 void engine_preset_adapt(const struct engine_preset *preset, struct kernel_set *kernels);
 
 /* The calibration of a GPU as the preset wants it: its sets, adapted. Returns what calibration_read returns. */

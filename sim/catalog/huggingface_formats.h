@@ -17,14 +17,14 @@
  * of the checkpoint, or NULL. Errors set reading->failed. */
 void huggingface_read_formats(struct reading *reading, const struct json_node *beside, struct llm_spec *llm);
 
-/* Warns once of the keys that shape LLMs of some type and that this type has not taken. A value of null, false, 0 or an
- * empty list states nothing. Counts those that the text has no room for. `root`: the whole file; `model_type` names the
- * type. */
+/* Warns once of the keys that shape LLMs of some type and that this type has not taken. A value of null, false, 0 or
+ * an empty list states nothing. Counts those that the text has no room for. `root`: the whole file; `model_type`
+ * names the type. */
 void huggingface_warn_unread(struct reading *reading, const struct json_node *root, const char *model_type);
 
-/* The number format in which engines compute: `torch_dtype`, else `dtype` of the part of a file. They load a checkpoint
- * of 32 or 64 bits, or one that does not say, in 16. A format of 8 bits is one that only weights or their scales can
- * have: warns of it where a quantisation is stated, and reports it elsewhere. Reports any other name. */
+/* The number format in which engines compute: `torch_dtype`, else `dtype` of the part of a file. They load a
+ * checkpoint of 32 or 64 bits, or one that does not say, in 16. A format of 8 bits is one that only weights or their
+ * scales can have: warns of it where a quantisation is stated, and reports it elsewhere. Reports any other name. */
 enum number_format huggingface_dtype(struct reading *reading, const struct json_node *part);
 
 #endif

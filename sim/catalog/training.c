@@ -297,7 +297,7 @@ int training_setup_make(const struct catalog *catalog, const struct training_req
         .where = where, .sets_where = setup->preset.path};
     code = calibration_read(catalog, &wanted, arena, &setup->calibration, diag);
     if (code != 0) return code;
-    setup->calibration.kernels.params[KERNEL_GEMM_FP8].gemm.one_row_s = 0.0; /* as engines: engine_preset_adapt */
+    calibration_leave_benchmarks(&setup->calibration.kernels);
     setup->trainer_measured = trainer_preset_constants(&setup->preset, gpu_whole_name(&setup->gpu), &setup->trainer);
     setup->parts = (struct training_parts){&setup->gpu, &setup->llm, &setup->calibration.kernels, &setup->plan,
                                            &setup->trainer};

@@ -10,7 +10,6 @@
 #include "sim/cli/paths.h"
 #include "sim/cli/plugins.h"
 #include "sim/core/config/config_table.h"
-#include "sim/core/path.h"
 #include "sim/world/rows/metric.h"
 #include "sim/world/scenario.h"
 #include "traces/registry.h"
@@ -435,8 +434,7 @@ static int list(struct cli *cli, const struct cli_call *call)
                            .form = (enum answer_form)options->form,
                            .only = call->n_arguments > 1 ? call->arguments[1] : ""};
     arena_init(&list.arena);
-    const char *data = paths_data(&list.arena);
-    list.catalog.root = data != NULL ? path_join(&list.arena, data, "configs") : NULL;
+    list.catalog.root = paths_catalog(&list.arena);
     int code = list.catalog.root != NULL ? listings[found].make(&list) : SIM_E_NOMEM;
     if (code == 0 && !listings[found].takes_part) list_filter(&list.table, list.only);
     if (code == 0 && list.only[0] != 0 && list.table.n_cells == 0)

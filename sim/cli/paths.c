@@ -81,6 +81,12 @@ const char *paths_data(struct arena *arena)
     return ORRERY_PREFIX "/share/orrery";
 }
 
+const char *paths_catalog(struct arena *arena)
+{
+    const char *data = paths_data(arena);
+    return data != NULL ? path_join(arena, data, "configs") : NULL;
+}
+
 const char *paths_data_hint(struct arena *arena)
 {
     const char *data = paths_data(arena);

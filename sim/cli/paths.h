@@ -15,6 +15,9 @@
  * when out of memory. */
 const char *paths_data(struct arena *arena);
 
+/* The root of the catalog in it. In the arena; NULL when out of memory. */
+const char *paths_catalog(struct arena *arena);
+
 /* What to do if the catalog is not where paths_data says; NULL: it is there, or memory is exhausted. In the arena. */
 const char *paths_data_hint(struct arena *arena);
 

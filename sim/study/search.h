@@ -70,9 +70,10 @@ void search_advance(const struct study_search *search, struct bisection *state, 
 /* "" for a value that is bracketed, else the reason. The value is state->good (NAN: none). */
 const char *search_note(const struct study_search *search, const struct bisection *state);
 
-/* A bound of what a search found, as text like range_show, to as many digits as the tolerance tells apart: a digit more
- * than its first. state->good is rounded away from state->bad, and that away from state->good, so the limit is between
- * the two texts. Whole numbers and the ends of the bracket stay as they are. "-" for NAN; NULL when out of memory. */
+/* A bound of what a search found, as text like range_show, to as many digits as the tolerance tells apart: a digit
+ * more than its first. state->good is rounded away from state->bad, and that away from state->good, so the limit is
+ * between the two texts. Whole numbers and the ends of the bracket stay as they are. "-" for NAN; NULL when out of
+ * memory. */
 const char *search_show_good(const struct study_search *search, const struct bisection *state, struct arena *arena);
 const char *search_show_bad(const struct study_search *search, const struct bisection *state, struct arena *arena);
 

@@ -44,9 +44,8 @@ const struct config_field cluster_section_fields[] = {
 
 static void warn_price(const struct config *config, const char *key, struct diag *diag)
 {
-    if (!config_is_given(config, key)) return;
-    diag_warning(diag, config_where(config, key), "\"market\": {} rents the site for the whole run",
-                 "'gpu_price' has no effect: jobs have costs only in a scenario with a section 'market'");
+    config_warn_idle(config, key, "gpu_price", "jobs have costs only in a scenario with a section 'market'",
+                     "\"market\": {} rents the site for the whole run", diag);
 }
 
 void cluster_section_warn_prices(const struct cluster_section *section, const struct config *config, struct diag *diag)
@@ -70,9 +69,8 @@ void cluster_section_warn_unlimited(const struct cluster_section *section, const
     for (size_t i = 0; section->nodes.unlimited && i < sizeof keys / sizeof *keys; i++) {
         char path[64];
         snprintf(path, sizeof path, "cluster.%s", keys[i]);
-        if (config_is_given(config, path))
-            diag_warning(diag, config_where(config, path), "leave out \"unlimited\" to have nodes",
-                         "'%s' has no effect: an unlimited cluster has no nodes", keys[i]);
+        config_warn_idle(config, path, keys[i], "an unlimited cluster has no nodes",
+                         "leave out \"unlimited\" to have nodes", diag);
     }
 }
 

@@ -15,8 +15,8 @@ struct cluster_section {
 
 extern const struct config_field cluster_section_fields[];
 
-/* Warns of each 'gpu_price', also of node types, that nothing reads: for a site without services and market, where jobs
- * cost nothing. */
+/* Warns of each 'gpu_price', also of node types, that nothing reads: for a site without services and market, where
+ * jobs cost nothing. */
 void cluster_section_warn_prices(const struct cluster_section *section, const struct config *config, struct diag *diag);
 
 /* Warns of keys of an unlimited cluster that only describe nodes and links. "gpus_per_node", "cpus_per_node" and
@@ -24,8 +24,8 @@ void cluster_section_warn_prices(const struct cluster_section *section, const st
 void cluster_section_warn_unlimited(const struct cluster_section *section, const struct config *config,
                                     struct diag *diag);
 
-/* Checks that the catalog has the GPUs of further node types, whether or not a pool wants them. Returns 0 or a negative
- * code with findings. */
+/* Checks that the catalog has the GPUs of further node types, whether or not a pool wants them. Returns 0 or a
+ * negative code with findings. */
 int cluster_section_check_gpus(const struct cluster_section *section, const struct catalog *catalog,
                                const struct config *config, struct arena *arena, struct diag *diag);
 

@@ -27,8 +27,7 @@ static void warn(const struct unread_env *env, const char *why, const char *else
     vsnprintf(text, sizeof text, path, args);
     va_end(args);
     snprintf(hint, sizeof hint, "leave it out%s%s", else_do[0] != '\0' ? ", or " : "", else_do);
-    if (config_is_given(env->config, text))
-        diag_warning(env->diag, config_where(env->config, text), hint, "'%s' has no effect: %s", text, why);
+    config_warn_idle(env->config, text, text, why, hint, env->diag);
 }
 
 /* --- Jobs --- */

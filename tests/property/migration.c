@@ -114,7 +114,8 @@ static double sum_of(const struct bed_rows *rows, const char *name)
 #define SAVES "'types': {'default': {'checkpoint': {'policy': {'policy': 'periodic', 'interval': '20s'}, 'bytes': '10GB',"\
     " 'write': '2.5GB/s', 'model': 'synchronous'}}}"
 
-/* Nodes are alike: a job that asks for its very speed moves as one that takes any, and one that asks for more never. */
+/* Nodes are alike: a job that asks for its very speed moves as one that takes any, and one that asks for more
+ * never. */
 TEST(a_job_moves_at_the_least_speed_that_it_asks_for)
 {
     const struct scheduler wanders = wanderer_of(wanders_decide);

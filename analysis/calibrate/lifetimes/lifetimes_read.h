@@ -1,6 +1,6 @@
 /* Field data of lifetimes, from a CSV file with a header. Times are hours. One of
  *
- *     age_h,failed[,from_h]                       a unit observed from age from_h (default: 0) to age_h; failed: 0 or 1
+ *     age_h,failed[,from_h]                       a unit observed from age from_h (default 0) to age_h; failed: 0 or 1
  *
  *     node,down_at[,up_at]                        a failure of a node, and when it was up again: empty while it is
  *                                                 down, at once in a log without the column; hours or calendar times
@@ -11,8 +11,8 @@
  *     shipped_h,end_h,window_h,lag_h,age_h        lag_h and age_h are empty for units that were not returned
  *
  * with the date of shipping, the end of the data, the time for which failures are recorded after the deployment, the
- * time from shipping to deployment, and the age at the failure. Of a file with the columns of two kinds, shipped_h goes
- * first, then age_h,failed. */
+ * time from shipping to deployment, and the age at the failure. Of a file with the columns of two kinds, shipped_h
+ * goes first, then age_h,failed. */
 #ifndef ORRERY_ANALYSIS_CALIBRATE_LIFETIMES_LIFETIMES_READ_H
 #define ORRERY_ANALYSIS_CALIBRATE_LIFETIMES_LIFETIMES_READ_H
 
@@ -29,7 +29,7 @@ struct lifetimes_data {
     struct arena arena;           /* of the nodes' names */
 };
 
-/* Returns 0, SIM_E_IO, SIM_E_DATA with a finding, or SIM_E_NOMEM. Free with lifetimes_data_fini, also after failure. */
+/* Returns 0, SIM_E_IO, SIM_E_DATA with a finding, or SIM_E_NOMEM. Free with lifetimes_data_fini, even then. */
 int lifetimes_read(const char *path, struct lifetimes_data *data, struct diag *diag);
 void lifetimes_data_fini(struct lifetimes_data *data);
 

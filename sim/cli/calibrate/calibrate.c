@@ -140,8 +140,7 @@ static int read_tensor_parallel(struct reading *reading)
 
 static int find_catalog(struct reading *reading)
 {
-    const char *data = paths_data(&reading->arena);
-    reading->catalog.root = data != NULL ? path_join(&reading->arena, data, "configs") : NULL;
+    reading->catalog.root = paths_catalog(&reading->arena);
     return reading->catalog.root != NULL ? 0 : SIM_E_NOMEM;
 }
 

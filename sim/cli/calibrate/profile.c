@@ -42,8 +42,7 @@ struct session {
 
 static int open_catalog(struct session *session)
 {
-    const char *data = paths_data(&session->arena);
-    session->catalog.root = data != NULL ? path_join(&session->arena, data, "configs") : NULL;
+    session->catalog.root = paths_catalog(&session->arena);
     return session->catalog.root != NULL ? 0 : SIM_E_NOMEM;
 }
 

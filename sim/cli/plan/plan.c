@@ -6,7 +6,6 @@
 #include "sim/cli/key_names.h"
 #include "sim/cli/paths.h"
 #include "sim/core/mem.h"
-#include "sim/core/path.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -203,8 +202,7 @@ static int plan_verb(struct cli *cli, const struct cli_call *call)
     families.advice = NULL; /* it is of scenarios */
     arena_init(&arena);
     catalog_memory_init(&memory);
-    const char *data = paths_data(&arena);
-    const struct catalog catalog = {.root = data != NULL ? path_join(&arena, data, "configs") : NULL, .memory = &memory};
+    const struct catalog catalog = {.root = paths_catalog(&arena), .memory = &memory};
     setup = arena_alloc(&arena, sizeof *setup);
     int code = catalog.root != NULL && setup != NULL ? 0 : diag_nomem(&cli->diag);
     if (code == 0 && !is_file(call->arguments[0])) code = file_kind_check_llm(call->arguments[0], "plan", &cli->diag);

@@ -4,7 +4,6 @@
 #include "sim/catalog/cost.h"
 #include "sim/cli/paths.h"
 #include "sim/core/mem.h"
-#include "sim/core/path.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -153,9 +152,7 @@ int rlhf_plan(struct cli *cli, const char *path, const struct option_texts *set,
     struct config *config = NULL;
     arena_init(&arena);
     catalog_memory_init(&memory);
-    const char *data = paths_data(&arena);
-    const char *root = data != NULL ? path_join(&arena, data, "configs") : NULL;
-    const struct catalog catalog = {.root = root, .memory = &memory};
+    const struct catalog catalog = {.root = paths_catalog(&arena), .memory = &memory};
     struct rlhf_setup *setup = arena_alloc(&arena, sizeof *setup);
     struct rlhf_space *space = arena_alloc(&arena, sizeof *space);
     int code = catalog.root != NULL && setup != NULL && space != NULL ? 0 : diag_nomem(&cli->diag);

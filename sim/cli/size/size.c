@@ -10,7 +10,6 @@
 #include "sim/cli/study/sweeping.h"
 #include "sim/core/number.h"
 #include "sim/core/output.h"
-#include "sim/core/path.h"
 #include "sim/core/units.h"
 #include "traces/guess.h"
 
@@ -512,8 +511,7 @@ static int size_verb(struct cli *cli, const struct cli_call *call)
                                      .disaggregated = options->disaggregated, .sure = options->sure, .plugins = cli->plugins};
     arena_init(&arena);
     catalog_memory_init(&memory);
-    const char *data = paths_data(&arena);
-    struct catalog catalog = {.root = data != NULL ? path_join(&arena, data, "configs") : NULL, .memory = &memory};
+    struct catalog catalog = {.root = paths_catalog(&arena), .memory = &memory};
     struct llm_spec llm;
     int code = catalog.root != NULL ? 0 : diag_nomem(&cli->diag);
     if (code == 0) code = check_arguments(cli, call);

@@ -410,10 +410,10 @@ void size_open_fleet(const char *key, const struct size_question *question, cons
 enum size_topic { SIZE_FLEET, SIZE_LATENCY, SIZE_POOL_LINES, SIZE_TRUST, SIZE_PRICES, SIZE_TOPICS };
 
 /* The answer in lines: the question; the cheapest fleet with its price; where it misses a limit at an end of the
- * interval or its error is not known, the cheapest known to keep both ends; the load; latencies of the first; the limit
- * that binds; their interval by the error of the cost model; where the price comes from; what pools change, if they
- * were tried, and the latencies with and without; what limits it; how the requests of a rate arrive; how sure this is.
- * Without a fleet the second line says so and is the last. */
+ * interval or its error is not known, the cheapest known to keep both ends; the load; latencies of the first; the
+ * limit that binds; their interval by the error of the cost model; where the price comes from; what pools change, if
+ * they were tried, and the latencies with and without; what limits it; how the requests of a rate arrive; how sure
+ * this is. Without a fleet the second line says so and is the last. */
 enum { SIZE_MAX_LINES = 13 };
 
 struct size_lines {

@@ -47,8 +47,8 @@ static bool has_member(const struct json_node *value, const char *path)
     return value != NULL;
 }
 
-/* Whether the setting is of the key, or of a section above it with an object that has the key; with `within`, also of a
- * key in the section that the key is. */
+/* Whether the setting is of the key, or of a section above it with an object that has the key; with `within`, also
+ * of a key in the section that the key is. */
 static bool sets_key(const char *setting, const struct json_node *value, const char *key, bool within)
 {
     const size_t n = strcspn(setting, "="), n_key = strlen(key);
@@ -63,6 +63,16 @@ struct refused_key {
     bool within; /* nor any key in this section */
     const char *hint;
 };
+
+/* Refuses a setting of one of the keys; `why` follows its name. */
+static int refuse(const char *setting, const struct json_node *value, const struct refused_key *keys, size_t n_keys,
+                  const char *why, struct diag *diag)
+{
+    for (size_t i = 0; i < n_keys; i++)
+        if (sets_key(setting, value, keys[i].key, keys[i].within))
+            return diag_error(diag, SIM_E_USAGE, "--set", keys[i].hint, "%s %s", keys[i].key, why);
+    return 0;
+}
 
 /* What the search chooses itself, and prints: a setting of it would make the answer another one's. */
 static int check_searched(const char *setting, const struct json_node *value, struct diag *diag)
@@ -90,11 +100,7 @@ static int check_searched(const char *setting, const struct json_node *value, st
         {"cluster.nodes_file", true, of_node},
         {"cluster.unlimited", false, of_size},
     };
-    for (size_t i = 0; i < sizeof searched / sizeof *searched; i++)
-        if (sets_key(setting, value, searched[i].key, searched[i].within))
-            return diag_error(diag, SIM_E_USAGE, "--set", searched[i].hint, "%s is what 'size' searches",
-                              searched[i].key);
-    return 0;
+    return refuse(setting, value, searched, sizeof searched / sizeof *searched, "is what 'size' searches", diag);
 }
 
 /* What an option or argument of 'size' says, and the answer names, or what no answer of it depends on. */
@@ -119,10 +125,7 @@ static int check_asked(const char *setting, const struct json_node *value, struc
         {"keep", false, of_runs},
         {"name", false, of_runs},
     };
-    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++)
-        if (sets_key(setting, value, asked[i].key, asked[i].within))
-            return diag_error(diag, SIM_E_USAGE, "--set", asked[i].hint, "%s has no place in 'size'", asked[i].key);
-    return 0;
+    return refuse(setting, value, asked, sizeof asked / sizeof *asked, "has no place in 'size'", diag);
 }
 
 int size_check_settings(const struct option_texts *settings, struct arena *arena, struct diag *diag)

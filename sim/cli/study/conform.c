@@ -8,7 +8,6 @@
 #include "sim/core/config/config_report.h"
 #include "sim/core/number.h"
 #include "sim/core/output.h"
-#include "sim/core/path.h"
 
 #include <errno.h>
 #include <math.h>
@@ -310,8 +309,7 @@ static int start(struct conforming *all)
     arena_init(&all->arena);
     catalog_memory_init(&all->memory);
     all->catalog.memory = &all->memory;
-    const char *data = paths_data(&all->arena);
-    all->catalog.root = data != NULL ? path_join(&all->arena, data, "configs") : NULL;
+    all->catalog.root = paths_catalog(&all->arena);
     all->suite = (struct conform_suite){.families = cli_families(all->plugins), .catalog = &all->catalog,
                                         .n_settings = all->options->settings.n,
                                         .settings = all->options->settings.items};

@@ -3,7 +3,6 @@
 #include "analysis/calibrate/board/board_interval.h"
 #include "sim/cli/answer.h"
 #include "sim/cli/paths.h"
-#include "sim/core/path.h"
 
 int figure_board_make(struct cli *cli, const char *path, const char *output, bool quiet)
 {
@@ -14,10 +13,8 @@ int figure_board_make(struct cli *cli, const char *path, const char *output, boo
     struct board_interval intervals[N_BOARD_MODELS];
     arena_init(&arena);
     catalog_memory_init(&memory);
-    const char *data = paths_data(&arena);
-    const char *root = data != NULL ? path_join(&arena, data, "configs") : NULL;
-    const struct catalog catalog = {.root = root, .memory = &memory};
-    int code = root != NULL ? board_load(path, cli->data, &arena, &file, &cli->diag) : diag_nomem(&cli->diag);
+    const struct catalog catalog = {.root = paths_catalog(&arena), .memory = &memory};
+    int code = catalog.root != NULL ? board_load(path, cli->data, &arena, &file, &cli->diag) : diag_nomem(&cli->diag);
     if (code == 0) code = board_read(&board, &file, &catalog, &arena, &cli->diag);
     if (code == 0) code = board_predict(&board, &cli->diag);
     if (code == 0 && board_find_intervals(&board, intervals) != 0) code = diag_nomem(&cli->diag);

@@ -2,7 +2,6 @@
 
 #include "sim/cli/answer.h"
 #include "sim/cli/paths.h"
-#include "sim/core/path.h"
 
 int figure_exchanges_make(struct cli *cli, const char *path, const char *output, bool quiet)
 {
@@ -11,10 +10,8 @@ int figure_exchanges_make(struct cli *cli, const char *path, const char *output,
     struct exchanges_file file = {0};
     arena_init(&arena);
     catalog_memory_init(&memory);
-    const char *data = paths_data(&arena);
-    const char *root = data != NULL ? path_join(&arena, data, "configs") : NULL;
-    const struct catalog catalog = {.root = root, .memory = &memory};
-    int code = root != NULL ? exchanges_load(path, &arena, &file, &cli->diag) : diag_nomem(&cli->diag);
+    const struct catalog catalog = {.root = paths_catalog(&arena), .memory = &memory};
+    int code = catalog.root != NULL ? exchanges_load(path, &arena, &file, &cli->diag) : diag_nomem(&cli->diag);
     if (code == 0) code = exchanges_write(&file, &catalog, &arena, output, &cli->diag);
     if (code == 0 && !quiet) answer_print(cli->err, "%s: %zu published rows\n", output, file.rows.n);
     catalog_memory_fini(&memory);

@@ -295,7 +295,7 @@ static int say_seeds(const struct sweep_view *view, struct answer *answer)
         }
     if (has_any)
         answer_say(answer,
-                   "in brackets: 95 %% interval of the mean over the seeds, by Student's t, symmetric even past zero; "
+                   "in brackets: 95 %% interval of the mean over the seeds, by Student's t, symmetric even past zero\n"
                    "rows share seeds: 'orrery compare' has the interval of a difference\n");
     return code;
 }

@@ -36,8 +36,8 @@ void sweep_add_column(struct sweep_columns *columns, const char *title, enum col
  * looked for at the first SWEEP_MAX_ROWS points. */
 void sweep_add_keys(struct sweep_columns *columns, const struct study *study, struct arena *arena);
 
-/* Adds the values at a point. An object is shown by json_brief, without what all have in common and what a shown member
- * implies; its text is made in the arena. */
+/* Adds the values at a point. An object is shown by json_brief, without what all have in common and what a shown
+ * member implies; its text is made in the arena. */
 void sweep_add_values(const struct sweep_columns *columns, struct answer_table *table, const struct study *study,
                       size_t point, struct arena *arena);
 
@@ -67,8 +67,8 @@ int sweep_say_unfit(const struct sweep_view *view, struct answer *answer);
 int sweep_say_policies(struct sweep_view *view, struct answer *answer);
 
 /* The mean of a metric over the seeds of a point that are done; NAN if one of them lacks it, or there are none. With
- * several of them also its interval at 95 %, else NANs: that of the replicates of a trace (analysis/replicates.h), else
- * Student's t of the mean. Returns 0 or a negative code. */
+ * several of them also its interval at 95 %, else NANs: that of the replicates of a trace (analysis/replicates.h),
+ * else Student's t of the mean. Returns 0 or a negative code. */
 int sweep_find_mean(const struct sweep_view *view, size_t point, const char *metric, struct interval *found);
 
 /* --- sweep_implied.c: members of long values that always come together --- */
@@ -81,8 +81,8 @@ int sweep_find_implied(const char *const *texts, size_t n, struct arena *arena, 
 
 /* --- sweep_recorded.c: the recorded trace beside its replicates --- */
 
-/* The value of a metric of the recorded trace at a point; NAN if it has none, or the replicates do not compare with it.
- * Returns 0 or a negative code. */
+/* The value of a metric of the recorded trace at a point; NAN if it has none, or the replicates do not compare with
+ * it. Returns 0 or a negative code. */
 int sweep_find_recorded(const struct sweep_view *view, size_t point, const char *metric, double *recorded);
 
 /* Says below the table what brackets and recorded values are, and warns if recorded values lie outside of their

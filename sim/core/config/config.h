@@ -113,6 +113,10 @@ const char *config_where(const struct config *config, const char *dotted_path);
 /* Whether a file or config_set says what stands there, rather than its default. No, if config is NULL. */
 bool config_is_given(const struct config *config, const char *dotted_path);
 
+/* Warns, where a value is given, that it has no effect, and why. `name` stands for it; hint: what to do. */
+void config_warn_idle(const struct config *config, const char *dotted_path, const char *name, const char *why,
+                      const char *hint, struct diag *diag);
+
 /* What a CONFIG_SOURCED value says about itself; NULL where it does not. */
 struct config_origin {
     const char *source, *sure; /* "NVIDIA A100 datasheet, 2021", "datasheet" */

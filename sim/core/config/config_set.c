@@ -182,6 +182,13 @@ bool config_is_given(const struct config *config, const char *dotted_path)
     return *rest == 0 && node->kind != JSON_NULL;
 }
 
+void config_warn_idle(const struct config *config, const char *dotted_path, const char *name, const char *why,
+                      const char *hint, struct diag *diag)
+{
+    if (config_is_given(config, dotted_path))
+        diag_warning(diag, config_where(config, dotted_path), hint, "'%s' has no effect: %s", name, why);
+}
+
 const char *config_member(const struct config *config, const char *dotted_path, size_t index)
 {
     const char *rest;

@@ -271,8 +271,7 @@ static void warn_of_key(const struct config *document, struct diag *diag, const 
 {
     char path[64];
     snprintf(path, sizeof path, "failures.recovery.%s", key);
-    if (config_is_given(document, path))
-        diag_warning(diag, config_where(document, path), "leave it out", "'%s' has no effect: %s", key, why);
+    config_warn_idle(document, path, key, why, "leave it out", diag);
 }
 
 void failures_config_warn(const struct failures_config *config, bool has_jobs, const struct config *document,

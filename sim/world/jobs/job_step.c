@@ -97,10 +97,9 @@ static void warn_of_patience(const struct jobs *jobs, const struct job_type *typ
 {
     char path[DIAG_WHERE_CHARS];
     snprintf(path, sizeof path, "jobs.types.%s.step.delays.patience", type->name);
-    if (type->step.code.scheme != 0 || type->step.stragglers > 0 || !config_is_given(jobs->site->config, path)) return;
-    diag_warning(jobs->site->diag, config_where(jobs->site->config, path),
-                 "give 'stragglers' or 'code', or leave it out",
-                 "'patience' has no effect: without a code no node is left behind");
+    if (type->step.code.scheme == 0 && type->step.stragglers == 0)
+        config_warn_idle(jobs->site->config, path, "patience", "without a code no node is left behind",
+                         "give 'stragglers' or 'code', or leave it out", jobs->site->diag);
 }
 
 int job_step_read_type(const struct jobs *jobs, const struct job_type *type, struct traffic_type *out)

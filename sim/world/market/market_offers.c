@@ -156,9 +156,8 @@ static int find_part(const struct market *market, const struct offer_config *off
 static void warn_term(const struct market *market, const struct offer_config *offer, const char *key, const char *why)
 {
     const char *path = arena_printf(market->env.site->arena, "market.offers.%s.%s", offer->name, key);
-    if (path != NULL && config_is_given(market->env.site->config, path))
-        diag_warning(market->env.site->diag, config_where(market->env.site->config, path), "leave it out",
-                     "'market.offers.%s.%s' has no effect: %s", offer->name, key, why);
+    if (path != NULL)
+        config_warn_idle(market->env.site->config, path, path, why, "leave it out", market->env.site->diag);
 }
 
 static void warn_terms(const struct market *market, const struct offer_config *offer)

@@ -21,14 +21,13 @@ static bool is_given(const struct fleet *fleet, const char *path)
 
 static void warn(const struct fleet *fleet, const char *path, const char *key, const char *why)
 {
-    diag_warning(fleet->env->site->diag, config_where(fleet->env->site->config, path), "leave it out",
-                 "'%s' has no effect: %s", key, why);
+    config_warn_idle(fleet->env->site->config, path, key, why, "leave it out", fleet->env->site->diag);
 }
 
 static void warn_if_given(const struct fleet *fleet, const char *key, const char *why)
 {
     const char *path = service_path(fleet, key);
-    if (is_given(fleet, path)) warn(fleet, path, key, why);
+    if (path != NULL) warn(fleet, path, key, why);
 }
 
 /* --- Settings that pools override --- */

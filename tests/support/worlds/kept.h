@@ -3,9 +3,9 @@
  * They were chosen among many for reaching code, or doing so a number of times, that none before had reached; for keys
  * and values that few have; and, of those with round numbers, for operands of comparisons that are equal or differ by
  * one. Some are written by hand: they read files of tests/fixtures/kept, which random worlds do not. Behind them are
- * scenarios of other tests with a few changes, chosen in the same way: random worlds meet few graphs, trials or RL. The
- * last 900 are kept worlds with a few values, keys and members of others: a refusal for each reason that none had, and
- * worlds chosen for code, counts and equal operands that none had reached.
+ * scenarios of other tests with a few changes, chosen in the same way: random worlds meet few graphs, trials or RL.
+ * The last 900 are kept worlds with a few values, keys and members of others: a refusal for each reason that none
+ * had, and worlds chosen for code, counts and equal operands that none had reached.
  *
  * The file has one JSON object per line: {"events":..,"warnings":..,"rows":"..","metrics":"..","scenario":{..}}. As
  * the scenarios are kept, and not how they were drawn, a new key of the configuration moves nothing.

@@ -306,8 +306,11 @@ TEST(iterations_lack_the_extra_time_of_one_row)
         law->one_row_s = 14e-6;
         law->tiles_by_rows = 1.0;
         law->step_s = 7e-10;
+        kernels.params[KERNEL_GEMM_FP8_BLOCK].gemm = kernels.params[KERNEL_GEMM_NVFP4].gemm = *law; /* as borrowed */
         engine_preset_adapt(&preset, &kernels);
         CHECK(law->one_row_s == 0.0);
+        CHECK(kernels.params[KERNEL_GEMM_FP8_BLOCK].gemm.one_row_s == 0.0);
+        CHECK(kernels.params[KERNEL_GEMM_NVFP4].gemm.one_row_s == 0.0);
         CHECK(law->tiles_by_rows == 1.0 && law->step_s == 7e-10);
         CHECK_EQ_INT(law->quantise_frac > 0.0, fused == 0);
     }

@@ -1,5 +1,5 @@
-/* What a path names: a file, a folder, something that can be read once only, a database; and which two outputs would be
- * one file. */
+/* What a path names: a file, a folder, something that can be read once only, a database; and which two outputs would
+ * be one file. */
 #include "sim/cli/paths.h"
 
 #include "tests/support/harness.h"

@@ -397,8 +397,8 @@ TEST(bisection_finds_the_limit)
     }
 }
 
-/* The bounds as texts: the limit is between them, no wider apart than the tolerance and what rounding both takes, in as
- * many digits as the tolerance asks for. */
+/* The bounds as texts: the limit is between them, no wider apart than the tolerance and what rounding both takes, in
+ * as many digits as the tolerance asks for. */
 static void check_bounds(const struct study_search *search, double limit, int digits)
 {
     struct bisection state;

@@ -79,8 +79,8 @@ TEST(the_best_pair_of_three_shares)
     }
 }
 
-/* Beyond the number of kinds that are matched exactly, the heaviest pair shares first, wherever it stands in the order:
- * the two jobs with even phases, which slow each other down by nothing. */
+/* Beyond the number of kinds that are matched exactly, the heaviest pair shares first, wherever it stands in the
+ * order: the two jobs with even phases, which slow each other down by nothing. */
 TEST(the_heaviest_pair_of_many_types_shares)
 {
     enum { N_TYPES = 42, N = N_TYPES + 1 };

@@ -95,8 +95,8 @@ TEST(batch_may_be_left_to_the_job)
     CHECK_NEAR(jct_on(&type, 2, 1), 1000 * asked / on_all, 1e-5);
 }
 
-/* The share of the job under sia is one of both types: its speed there is the mean of its goodput, over that on the T4s
- * of its trace. With 4 GPUs the job never fits on the two K80s, though sia may give it fewer. */
+/* The share of the job under sia is one of both types: its speed there is the mean of its goodput, over that on the
+ * T4s of its trace. With 4 GPUs the job never fits on the two K80s, though sia may give it fewer. */
 TEST(finish_time_fairness_compares_with_goodput_on_every_type)
 {
     struct gpu_profile both[] = {profile, {.gpu = "k80", .step = {0.05, 0.003, 0.05, 0.006, 0.2, 0.004, 2}}};
