@@ -291,6 +291,7 @@ int compare_runs(const struct compare_source *base, const struct compare_source 
     }
     if (code == 0) code = compare_pair(&work, runs[0], runs[1]);
     if (code == 0) code = judge(&work);
+    if (code == 0) code = work_remark_warned(&work);
     if (code == 0) code = work_remark_model_error(&work);
     close_inputs(&inputs);
     return out_of_memory(code, diag);
@@ -335,6 +336,7 @@ int compare_groups(const char *base_path, const char *base, const char *changed_
     if (code == 0) code = compare_selected(&work, &groups[0], &groups[1], &keys);
     if (code == 0) code = judge(&work);
     if (code == 0) code = work_remark_recorded(&work);
+    if (code == 0) code = work_remark_warned(&work);
     if (code == 0) code = work_remark_model_error(&work);
     close_inputs(&inputs);
     return out_of_memory(code, diag);

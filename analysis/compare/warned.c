@@ -1,0 +1,72 @@
+/* What the runs of one side warn of, and those of the other do not, or less often. */
+#include "analysis/compare/work.h"
+
+#include <string.h>
+
+/* A warning by its code, which names what it is about; its text holds numbers of the run. */
+struct warned {
+    const char *code, *text;
+    size_t n_base, n_changed; /* runs with it */
+};
+
+struct warned_list {
+    size_t n, capacity;
+    struct warned *items; /* in the order in which they were met */
+    struct arena *arena;
+};
+
+/* The entry of a code, made if there is none. NULL: out of memory. */
+static struct warned *entry_of(struct warned_list *list, const char *code, const char *text)
+{
+    for (size_t i = 0; i < list->n; i++)
+        if (strcmp(list->items[i].code, code) == 0) return &list->items[i];
+    if (list->n == list->capacity) {
+        const size_t capacity = 2 * list->capacity + 8;
+        struct warned *grown = arena_alloc(list->arena, capacity * sizeof *grown);
+        if (grown == NULL) return NULL;
+        if (list->n > 0) memcpy(grown, list->items, list->n * sizeof *grown);
+        list->items = grown;
+        list->capacity = capacity;
+    }
+    list->items[list->n] = (struct warned){.code = code, .text = text};
+    return &list->items[list->n++];
+}
+
+static int read_run(const struct compare_work *work, const struct compare_run *run, bool is_changed,
+                    struct warned_list *list)
+{
+    static const char sql[] = "SELECT code, coalesce(min(text), '') FROM warning WHERE run_id = ?1\n"
+                              "GROUP BY code ORDER BY min(rowid)";
+    struct query_answer answer;
+    const int code = query_run(run->database, sql, &run->id, 1, "read warnings", work->arena, &answer, work->diag);
+    if (code != 0) return code;
+    for (size_t i = 0; i < answer.n_rows; i++) {
+        struct warned *warned = entry_of(list, answer.columns[0].texts[i], answer.columns[1].texts[i]);
+        if (warned == NULL) return SIM_E_NOMEM;
+        *(is_changed ? &warned->n_changed : &warned->n_base) += 1;
+    }
+    return 0;
+}
+
+/* "only the new run warns (over-budget): TEXT". */
+static int remark(struct compare_work *work, const struct warned *warned)
+{
+    const size_t n_base = work->runs.n_base, n_changed = work->runs.n_changed;
+    if (warned->n_base * n_changed == warned->n_changed * n_base) return 0;
+    if (n_base == 1 && n_changed == 1)
+        return work_remark(work, "only the %s warns (%s): %s", warned->n_base > 0 ? "base" : "new run", warned->code,
+                           warned->text);
+    return work_remark(work, "%zu of %zu runs of the base and %zu of %zu new runs warn (%s), one of them: %s",
+                       warned->n_base, n_base, warned->n_changed, n_changed, warned->code, warned->text);
+}
+
+int work_remark_warned(struct compare_work *work)
+{
+    const struct compared_runs *runs = &work->runs;
+    struct warned_list list = {.arena = work->arena};
+    int code = 0;
+    for (size_t i = 0; i < runs->n_base && code == 0; i++) code = read_run(work, runs->base[i], false, &list);
+    for (size_t i = 0; i < runs->n_changed && code == 0; i++) code = read_run(work, runs->changed[i], true, &list);
+    for (size_t i = 0; i < list.n && code == 0; i++) code = remark(work, &list.items[i]);
+    return code;
+}
