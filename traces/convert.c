@@ -213,7 +213,7 @@ static void end_csv_job(struct text *text, const struct job_record *r)
 {
     text_add(text, ",");
     if (r->gpu_models != NULL) add_field(text, r->gpu_models);
-    text_add(text, "\n");
+    text_printf(text, ",%" PRId64 ",%" PRId64 "\n", r->cpu_milli, r->memory_bytes);
 }
 
 static void add_plain_job(struct text *text, const struct job_record *r)
@@ -277,11 +277,15 @@ static const struct trace_writer writers[] = {
     {.name = "sessions", .summary = "JSON Lines with sessions of several turns", .header = "", .session = add_session},
     {.name = "csv-jobs",
      .summary = "table of jobs, exact",
-     .header = "job_id,submit_s,duration_s,gpus,nodes,gpu_milli,estimate_s,group,user,type,fate,gpu_models\n",
+     .header = "job_id,submit_s,duration_s,gpus,nodes,gpu_milli,estimate_s,group,user,type,fate,gpu_models,cpu_milli,"
+               "memory_bytes\n",
+     .writes_requests = true,
      .job = add_plain_job},
     {.name = "csv-graphs",
      .summary = "csv-jobs with the jobs that each comes after",
-     .header = "job_id,submit_s,duration_s,gpus,nodes,gpu_milli,estimate_s,group,user,type,fate,after,gpu_models\n",
+     .header = "job_id,submit_s,duration_s,gpus,nodes,gpu_milli,estimate_s,group,user,type,fate,after,gpu_models,"
+               "cpu_milli,memory_bytes\n",
+     .writes_requests = true,
      .says_needs = true,
      .job = add_graph_job},
     {.name = "philly",
@@ -401,19 +405,91 @@ static int check_needs(const struct trace_writer *writer, struct key_map *writte
     return key_map_set(written, (uint64_t)record->id, 0) == 0 ? 0 : diag_nomem(diag);
 }
 
+/* What of jobs a file cannot hold. */
+struct job_loss {
+    const char *what;
+    bool (*has)(const struct job_record *record);
+    bool is_request; /* writers that write what jobs ask for hold it */
+};
+
+static bool has_loss(const struct job_record *record)
+{
+    return record->has_loss;
+}
+
+static bool has_share(const struct job_record *record)
+{
+    return record->gpu_milli < 1000;
+}
+
+static bool has_models(const struct job_record *record)
+{
+    return record->gpu_models != NULL && *record->gpu_models != 0;
+}
+
+static bool has_host_needs(const struct job_record *record)
+{
+    return record->cpu_milli > 0 || record->memory_bytes > 0;
+}
+
+static bool has_nodes(const struct job_record *record)
+{
+    return record->nodes > 0;
+}
+
+static bool has_other_fate(const struct job_record *record)
+{
+    return record->status != JOB_COMPLETES;
+}
+
+static const struct job_loss job_losses[] = {
+    {"the losses at the end of its trials are left out", has_loss, false},
+    {"shares of GPUs become whole GPUs", has_share, true},
+    {"the GPU models that its jobs accept are left out", has_models, true},
+    {"the CPUs and the memory of its jobs are left out", has_host_needs, true},
+    {"the numbers of nodes that its jobs ask for are left out", has_nodes, true},
+    {"that some of its jobs were cancelled or failed is left out", has_other_fate, true}};
+
+enum { JOB_LOSSES = sizeof job_losses / sizeof *job_losses };
+
+/* Says once of each that the jobs have it and the file does not. */
+static void warn_of_job_losses(const struct trace_writer *writer, const struct job_record *record, const char *path,
+                               bool said[JOB_LOSSES], struct diag *diag)
+{
+    for (size_t i = 0; i < JOB_LOSSES; i++) {
+        const struct job_loss *loss = &job_losses[i];
+        if (said[i] || (loss->is_request && writer->writes_requests) || !loss->has(record)) continue;
+        said[i] = true;
+        diag_warning(diag, path, loss->is_request ? "write it as csv-jobs" : NULL, "%s", loss->what);
+    }
+}
+
+/* The run time of jobs that state steps is not known before a run. */
+static int check_run_time(const struct trace_writer *writer, const struct job_record *record, const char *path,
+                          struct diag *diag)
+{
+    if (record->steps == 0) return 0;
+    return diag_error(diag, SIM_E_USAGE, path, "give its job a 'duration'",
+                      "job %" PRId64 " has no run time but that of its steps, which '%s' cannot say", record->id,
+                      writer->name);
+}
+
 int trace_convert_jobs(struct job_source *source, const struct trace_writer *writer, const char *path, int64_t *n,
                        struct diag *diag)
 {
     struct output *output;
     struct job_record record;
     struct key_map written = {0};
+    bool said[JOB_LOSSES] = {false};
     int code = output_open(path, &output, diag);
     *n = 0;
     if (code != 0) return code;
     text_add(output_text(output), writer->header);
     while ((code = source->next(source, &record, diag)) == 1) {
-        code = check_needs(writer, &written, &record, path, diag);
+        code = check_run_time(writer, &record, path, diag);
+        if (code == 0) code = check_needs(writer, &written, &record, path, diag);
         if (code != 0) break;
+        warn_of_job_losses(writer, &record, path, said, diag);
         writer->job(output_text(output), &record);
         code = output_flush(output, diag);
         if (code != 0) break;

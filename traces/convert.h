@@ -17,8 +17,9 @@
  *     azure-llm   times to 100 ns, from 2024-01-01 00:00:00 on
  *     mooncake    JSON Lines; times to 1 ms
  *     sessions    JSON Lines, one per session (traces/formats/sessions.c); lossless. Only of a source of sessions
- *     csv-jobs    job_id,submit_s,duration_s,gpus,nodes,gpu_milli,estimate_s,group,user,type,fate,gpu_models; without
- *                 CPU cores, memory, training steps and the loss of a trial. Not of jobs that come after others
+ *     csv-jobs    job_id,submit_s,duration_s,gpus,nodes,gpu_milli,estimate_s,group,user,type,fate,gpu_models,
+ *                 cpu_milli,memory_bytes; lossless except for the loss of a trial. Not of jobs that come after others,
+ *                 nor of those that state steps in place of a run time
  *     csv-graphs  the same, and after: the jobs that it comes after
  *     philly      times to 1 s, from 2024-01-01 00:00:00 on */
 struct trace_writer {
@@ -29,6 +30,7 @@ struct trace_writer {
     bool writes_chunks;       /* of prompts; it warns where others leave them out */
     bool writes_sessions;     /* that a log names; likewise */
     bool writes_blocks;       /* prefix blocks, without their size; it warns where that is not the reader's default */
+    bool writes_requests;     /* what jobs ask for, and how they end; it warns where others leave them out */
     bool writes_classes;      /* of requests; it warns where others leave them out, as of blocks */
     void (*request)(struct text *text, const struct request_record *record);
     void (*session)(struct text *text, const struct request_record *first, const struct session_plan *plan);

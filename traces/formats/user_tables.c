@@ -84,10 +84,10 @@ int user_columns(const struct user_table *table, const char *const *names, const
 /* Any table of jobs. Only submission, duration and GPUs are required. Empty fields of the others mean: the 0-based
  * row (job_id, also where it is no number), free choice (nodes), a whole GPU (gpu_milli), the duration (estimate), no
  * name (group, user, type), completed (fate; the other two are cancelled and failed), any model (gpu_models,
- * "V100|A100"), no other job (after). A job comes after the jobs of earlier rows whose ids "after" lists, separated by
+ * "V100|A100"), unknown (cpu_milli, memory_bytes), no other job (after). A job comes after the jobs of earlier rows whose ids "after" lists, separated by
  * blanks; "7:1.5" adds 1.5 s for the data of job 7 to come to another node, "7!" lets job 7 keep its GPUs until this
  * job starts, and "2of 3 7 8" waits for two of three. */
-enum { SUBMIT, DURATION, GPUS, ID, NODES, GPU_MILLI, ESTIMATE, GROUP, USER, TYPE, FATE, MODELS, AFTER, JOB_COLUMNS };
+enum { SUBMIT, DURATION, GPUS, ID, NODES, GPU_MILLI, ESTIMATE, GROUP, USER, TYPE, FATE, MODELS, CPU_MILLI, MEMORY, AFTER, JOB_COLUMNS };
 
 static const struct status_word statuses[] = {
     {"completed", JOB_COMPLETES}, {"cancelled", JOB_IS_CANCELLED}, {"failed", JOB_FAILS}, {NULL, JOB_COMPLETES}};
@@ -100,6 +100,9 @@ struct csv_jobs_params {
     const char *columns[JOB_COLUMNS];
 };
 
+#define MOST_CPU_MILLI INT64_C(1000000000000)
+#define MOST_MEMORY_BYTES INT64_C(1000000000000000000)
+
 static bool read_optional_i32(struct reader *reader, int column, int32_t max, int32_t *value)
 {
     return !reader_has(reader, column) || reader_i32(reader, column, 0, max, value);
@@ -111,6 +114,10 @@ static bool read_optional(struct reader *reader, const struct csv_jobs_params *p
     if (reader_has(reader, ESTIMATE) && !reader_duration(reader, ESTIMATE, unit, &job->estimate_ns)) return false;
     if (!read_optional_i32(reader, NODES, INT32_MAX, &job->nodes)) return false;
     if (!read_optional_i32(reader, GPU_MILLI, 1000, &job->gpu_milli)) return false;
+    if (reader_has(reader, CPU_MILLI) && !reader_i64(reader, CPU_MILLI, 0, MOST_CPU_MILLI, &job->cpu_milli))
+        return false;
+    if (reader_has(reader, MEMORY) && !reader_i64(reader, MEMORY, 0, MOST_MEMORY_BYTES, &job->memory_bytes))
+        return false;
     job->status = file_trace_status(reader, FATE, statuses);
     if (reader_has(reader, MODELS) && (job->gpu_models = reader_intern(reader, MODELS)) == NULL) return false;
     return file_trace_names(reader, ID, GROUP, USER, TYPE, job);
@@ -235,6 +242,8 @@ static const struct config_field job_columns[] = {
     ROW_TEXT("type", columns[TYPE], DEFAULT("type"), ANY, "name of its entry under \"jobs.types\""),
     ROW_TEXT("fate", columns[FATE], DEFAULT("fate"), ANY, "final status: completed, cancelled or failed"),
     ROW_TEXT("gpu_models", columns[MODELS], DEFAULT("gpu_models"), ANY, "acceptable GPU models, \"V100|A100\", if nodes differ; empty: any"),
+    ROW_TEXT("cpu_milli", columns[CPU_MILLI], DEFAULT("cpu_milli"), ANY, "CPU cores requested, over all nodes, in 1/1000"),
+    ROW_TEXT("memory_bytes", columns[MEMORY], DEFAULT("memory_bytes"), ANY, "memory requested, over all nodes; counted on nodes with memory_per_node"),
     ROW_TEXT("after", columns[AFTER], DEFAULT("after"), ANY,
              "ids of the jobs that must have ended before; may be absent"),
     {0}};
@@ -244,8 +253,8 @@ static int open_jobs(const void *params, const struct source_options *options, s
                      struct diag *diag)
 {
     static const bool optional[JOB_COLUMNS] = {
-        [ID] = true,   [NODES] = true, [GPU_MILLI] = true, [ESTIMATE] = true, [GROUP] = true,
-        [USER] = true, [TYPE] = true,  [FATE] = true,      [MODELS] = true,   [AFTER] = true};
+        [ID] = true,   [NODES] = true, [GPU_MILLI] = true, [ESTIMATE] = true,  [GROUP] = true,  [USER] = true,
+        [TYPE] = true, [FATE] = true,  [MODELS] = true,    [CPU_MILLI] = true, [MEMORY] = true, [AFTER] = true};
     const struct csv_jobs_params *jobs = params;
     struct csv_column columns[JOB_COLUMNS];
     int positions[JOB_COLUMNS];

@@ -209,16 +209,18 @@ TEST(records_are_written_in_every_form)
 TEST(jobs_are_written_in_every_form)
 {
     const char *path = trace_source_file(
-        "j.csv", "submit_s,duration_s,gpus,job_id,nodes,gpu_milli,estimate_s,group,user,type,fate,gpu_models\n"
-                 "0.25,10,1,5,2,500,60,\"a,b\"\"c\",u,sft,failed,V100|A100\n3661,20.5,4,9,,,,,,,,\n");
+        "j.csv", "submit_s,duration_s,gpus,job_id,nodes,gpu_milli,estimate_s,group,user,type,fate,gpu_models,cpu_milli,"
+                 "memory_bytes\n0.25,10,1,5,2,500,60,\"a,b\"\"c\",u,sft,failed,V100|A100,1500,7\n"
+                 "3661,20.5,4,9,,,,,,,,,,\n");
     static const struct {
         const char *writer, *text;
-    } cases[] = {{"csv-jobs",
-                  "job_id,submit_s,duration_s,gpus,nodes,gpu_milli,estimate_s,group,user,type,fate,gpu_models\n"
-                  "5,0.25,10,1,2,500,60,\"a,b\"\"c\",u,sft,failed,V100|A100\n"
-                  "9,3661,20.5,4,0,1000,20.5,,,,completed,\n"},
-                 {"philly", "timestamp,duration,num_gpus,gpu_time,virtual_cluster\n"
-                            "2024-01-01 00:00:00,10.0,1,10.0,\"a,b\"\"c\"\n2024-01-01 01:01:01,20.0,4,80.0,\n"}};
+    } cases[] = {
+        {"csv-jobs",
+         "job_id,submit_s,duration_s,gpus,nodes,gpu_milli,estimate_s,group,user,type,fate,gpu_models,cpu_milli,"
+         "memory_bytes\n5,0.25,10,1,2,500,60,\"a,b\"\"c\",u,sft,failed,V100|A100,1500,7\n"
+         "9,3661,20.5,4,0,1000,20.5,,,,completed,,0,0\n"},
+        {"philly", "timestamp,duration,num_gpus,gpu_time,virtual_cluster\n"
+                   "2024-01-01 00:00:00,10.0,1,10.0,\"a,b\"\"c\"\n2024-01-01 01:01:01,20.0,4,80.0,\n"}};
     char to[512];
     snprintf(to, sizeof to, "%s/out.csv", test_tmpdir());
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
