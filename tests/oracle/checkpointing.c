@@ -93,6 +93,25 @@ TEST(the_interval_that_was_chosen_is_a_metric)
     bed_free(rows);
 }
 
+/* A store so slow that a save outlasts all clocks is none: the mean is that of the other job, or there is none. */
+TEST(a_save_that_never_ends_has_no_interval)
+{
+    for (int i = 0; i < 2 * 2; i++) {
+        struct bed_rows *rows = bed_ok(
+            NULL,
+            "{'cluster': {'nodes': 2, 'gpus_per_node': 8}, 'jobs': {'placement': 'first-fit', 'types': {"
+            "'slow': {'checkpoint': {'policy': {'policy': 'periodic', 'interval': '50s'}, 'bytes': '1MB',"
+            " 'model': 'datastates', 'gpu_copy': '20GB/s', 'node_write': '%sB/s'}},"
+            " 'stated': {'checkpoint': {'policy': {'policy': 'periodic', 'interval': '300s'}, 'bytes': '6GB',"
+            " 'write': '1GB/s'}}}, 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '100s', 'gpus': 8,"
+            " 'type': 'slow'}%s]}}}",
+            i < 2 ? "1e-303" : "1e-5", i % 2 == 0 ? ", {'duration': '1000s', 'gpus': 8, 'type': 'stated'}" : "");
+        const double mean_s = bed_metric(rows, "job.checkpoint_interval_s.mean");
+        CHECK(i % 2 == 0 ? mean_s == 300 : isnan(mean_s));
+        bed_free(rows);
+    }
+}
+
 /* A job of 100.5 intervals of work stalls in 100 saves of 7 s. With the default an interval is 200 s. */
 TEST(checkfreq_spends_its_overhead)
 {

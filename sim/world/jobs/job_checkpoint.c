@@ -238,10 +238,13 @@ static int fault(const struct jobs *jobs, const struct checkpointer *policy, con
                       (long long)job->view.id, interval_s, sim_s_from_ns(engine_now(jobs->site->engine)));
 }
 
-/* The mean over jobs has the interval that the policy of each chose last, and no job for which that was no saves. */
-static void note_interval(struct job *job, bool saves, double interval_s)
+/* The mean over jobs has the interval that the policy of each chose last, and no job for which that was no saves, or
+ * that lasts longer than clocks can tell. */
+static void note_interval(struct job *job, double interval_s)
 {
     struct job_stats *stats = &job->jobs->stats;
+    const bool saves = sim_ns_from_s(interval_s) < SIM_NS_MAX;
+    if (!saves) interval_s = 0.0;
     stats->n_intervals += (int64_t)saves - (int64_t)job->has_interval;
     stats->interval_s += interval_s - job->save_interval_s;
     if (stats->n_intervals == 0) stats->interval_s = 0.0; /* no rounding is left */
@@ -260,7 +263,7 @@ static double interval_of(struct job *job, const struct checkpoint_save *save)
     const double interval_s = fmax(wanted_s, view.least_interval_s);
     job->never_saves = isinf(wanted_s);
     if (wanted_s >= 0.0) {
-        note_interval(job, !job->never_saves, job->never_saves ? 0.0 : interval_s);
+        note_interval(job, interval_s);
         return interval_s;
     }
     engine_fail(jobs->site->engine, fault(jobs, policy, job, wanted_s));
