@@ -209,11 +209,20 @@ static void add_csv_job(struct text *text, const struct job_record *r)
     text_printf(text, ",%s", statuses[r->status]);
 }
 
+/* Nothing if it is unknown. */
+static void add_known(struct text *text, int64_t value)
+{
+    text_add(text, ",");
+    if (value > 0) text_printf(text, "%" PRId64, value);
+}
+
 static void end_csv_job(struct text *text, const struct job_record *r)
 {
     text_add(text, ",");
     if (r->gpu_models != NULL) add_field(text, r->gpu_models);
-    text_printf(text, ",%" PRId64 ",%" PRId64 "\n", r->cpu_milli, r->memory_bytes);
+    add_known(text, r->cpu_milli);
+    add_known(text, r->memory_bytes);
+    text_add(text, "\n");
 }
 
 static void add_plain_job(struct text *text, const struct job_record *r)

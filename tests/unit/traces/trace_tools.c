@@ -218,7 +218,7 @@ TEST(jobs_are_written_in_every_form)
         {"csv-jobs",
          "job_id,submit_s,duration_s,gpus,nodes,gpu_milli,estimate_s,group,user,type,fate,gpu_models,cpu_milli,"
          "memory_bytes\n5,0.25,10,1,2,500,60,\"a,b\"\"c\",u,sft,failed,V100|A100,1500,7\n"
-         "9,3661,20.5,4,0,1000,20.5,,,,completed,,0,0\n"},
+         "9,3661,20.5,4,0,1000,20.5,,,,completed,,,\n"},
         {"philly", "timestamp,duration,num_gpus,gpu_time,virtual_cluster\n"
                    "2024-01-01 00:00:00,10.0,1,10.0,\"a,b\"\"c\"\n2024-01-01 01:01:01,20.0,4,80.0,\n"}};
     char to[512];
