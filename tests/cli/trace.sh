@@ -84,7 +84,7 @@ equal "$(sqlite3 :memory: "select sum(value ->> 'jobs'), abs(sum(value ->> 'gpu_
     from json_each(readfile('$T/out'), '$.types')")" '2000|1' 'jobs of all types, and their GPU time'
 json '$.gpus.max' 4
 for fate in failed cancelled; do
-    json "\$.${fate}_jobs" "$(grep -c ",$fate,\$" "$T/seren.csv")"
+    json "\$.${fate}_jobs" "$(awk -F, -v fate=$fate '$11 == fate' "$T/seren.csv" | wc -l)"
     json "\$.${fate}_gpu_s" "$(awk -F, -v fate=$fate '$11 == fate { sum += $3 * $4 } END { print sum }' "$T/seren.csv")"
 done
 

@@ -84,9 +84,9 @@ int user_columns(const struct user_table *table, const char *const *names, const
 /* Any table of jobs. Only submission, duration and GPUs are required. Empty fields of the others mean: the 0-based
  * row (job_id, also where it is no number), free choice (nodes), a whole GPU (gpu_milli), the duration (estimate), no
  * name (group, user, type), completed (fate; the other two are cancelled and failed), any model (gpu_models,
- * "V100|A100"), unknown (cpu_milli, memory_bytes), no other job (after). A job comes after the jobs of earlier rows whose ids "after" lists, separated by
- * blanks; "7:1.5" adds 1.5 s for the data of job 7 to come to another node, "7!" lets job 7 keep its GPUs until this
- * job starts, and "2of 3 7 8" waits for two of three. */
+ * "V100|A100"), unknown (cpu_milli, memory_bytes), no other job (after). A job comes after the jobs of earlier rows
+ * whose ids "after" lists, separated by blanks; "7:1.5" adds 1.5 s for the data of job 7 to come to another node, "7!"
+ * lets job 7 keep its GPUs until this job starts, and "2of 3 7 8" waits for two of three. */
 enum { SUBMIT, DURATION, GPUS, ID, NODES, GPU_MILLI, ESTIMATE, GROUP, USER, TYPE, FATE, MODELS, CPU_MILLI, MEMORY, AFTER, JOB_COLUMNS };
 
 static const struct status_word statuses[] = {

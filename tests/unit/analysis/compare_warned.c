@@ -43,8 +43,8 @@ TEST(of_two_runs_the_one_that_warns)
     CHECK(!compare_says(&comparison, "warn"));
 }
 
-/* Seeds 1 to 3, each under two routings: odd runs are the base. Run 7 has no counterpart, so its warning is none of the
- * comparison's. */
+/* Seeds 1 to 3, each under two routings: odd runs are the base. Run 7 has no counterpart, so its warning is none
+ * of the comparison's. */
 TEST(of_groups_the_side_that_warns_more_often)
 {
     static const char warnings[] =
