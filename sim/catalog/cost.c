@@ -48,11 +48,40 @@ static const struct config_field affine_fields[] = {
 };
 #undef ROW_OF
 
+static bool has_pairs(const struct affine_phase *phase)
+{
+    return phase->small.pair_s > 0 || phase->large.pair_s > 0 || phase->undivided.pair_s > 0 ||
+           phase->first_stage.pair_s > 0;
+}
+
+static bool has_terms(const struct affine_terms *terms)
+{
+    return terms->fixed_s > 0 || terms->token_s > 0 || terms->sequence_s > 0 || terms->context_token_s > 0 ||
+           terms->pair_s > 0;
+}
+
+/* Coefficients that multiply nothing. */
+static void warn_affine(const struct affine_params *phases, const struct cost_request *request)
+{
+    const struct {
+        const char *name;
+        const struct affine_phase *phase;
+    } parts[] = {{"prefill", &phases->prefill}, {"decode", &phases->decode}};
+    if (has_pairs(&phases->decode))
+        diag_warning(request->diag, request->where, "leave it out",
+                     "'per_pair' of 'decode' has no effect: decoding sequences have no prompt chunks");
+    for (size_t i = 0; i < 2; i++)
+        if (parts[i].phase->large_from == 0 && has_terms(&parts[i].phase->large))
+            diag_warning(request->diag, request->where, "set it, or leave 'large' out",
+                         "'large' of '%s' has no effect: its 'large_from' is 0", parts[i].name);
+}
+
 static int affine_build(const void *params, const struct cost_request *request, struct iteration_model *model)
 {
     const struct affine_params *phases = params;
     struct affine *affine = arena_alloc(request->arena, sizeof *affine);
     if (!affine) return SIM_E_NOMEM;
+    warn_affine(phases, request);
     *affine = (struct affine){phases->prefill, phases->decode, (double)request->pipeline_parallel};
     model->model = affine;
     model->cost = affine_cost;

@@ -7,6 +7,7 @@
 #include "sim/core/vec.h"
 
 #include <float.h>
+#include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -23,6 +24,11 @@ struct table_file {
 };
 
 enum { MAX_WHERE = 8, MAX_FACTORS = 4, MAX_COLUMNS = 2 * MAX_WHERE + 2 * MAX_FACTORS + 2 };
+
+/* As below. */
+static const char default_tokens[] = "tokens", default_prefill_time[] = "prefill_time",
+                  default_decode_time[] = "decode_time";
+static const double default_unit_s = 1e-3;
 
 static const struct config_field text_fields[] = {{.kind = CONFIG_TEXT, .min = 1, .max = 256}, {0}};
 
@@ -259,9 +265,36 @@ static int read_points(const struct table_params *params, const struct cost_requ
     return code == 0 ? make_curve(&params->decode, request->arena, &table->decode) : code;
 }
 
+static bool is_text(const struct config_list *list, const char *text)
+{
+    return list->n == 1 && strcmp(*(const char *const *)list->items, text) == 0;
+}
+
+/* Says how to read a file that there is not. */
+static void warn_without_file(const struct table_file *file, const struct cost_request *request)
+{
+    const struct {
+        const char *key;
+        bool is_given;
+    } keys[] = {{"where", file->where.n > 0},
+                {"tokens", !is_text(&file->tokens, default_tokens)},
+                {"decode_where", file->decode_where.n > 0},
+                {"decode_tokens", file->decode_tokens.n > 0},
+                {"prefill_time", strcmp(file->prefill_time, default_prefill_time) != 0},
+                {"decode_time", strcmp(file->decode_time, default_decode_time) != 0},
+                {"time_unit", fabs(file->unit_s - default_unit_s) > 0}};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (keys[i].is_given)
+            diag_warning(request->diag, request->where, "give it, or leave this out",
+                         "'%s' of 'file' has no effect: there is no 'path'", keys[i].key);
+}
+
 static int read_measurements(const struct table_params *params, const struct cost_request *request, struct table *table)
 {
-    if (!params->file.path) return read_points(params, request, table);
+    if (!params->file.path) {
+        warn_without_file(&params->file, request);
+        return read_points(params, request, table);
+    }
     if (params->prefill.n > 0 || params->decode.n > 0)
         return diag_error(request->diag, SIM_E_CONFIG, request->where, NULL,
                           "a table cost has its measurements either from a 'file' or from 'prefill' and 'decode'");

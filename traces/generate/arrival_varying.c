@@ -318,6 +318,9 @@ static bool is_table(const struct config_list *list, size_t n)
 static int diurnal_check(const void *params, const char *where, struct diag *diag)
 {
     const struct diurnal_params *diurnal = params;
+    if (diurnal->start_day != 0 && diurnal->weekdays.n == 0)
+        diag_warning(diag, where, "give them, or leave it out",
+                     "'start_day' has no effect: without 'weekdays' all days are alike");
     if (is_table(&diurnal->hours, HOURS) && is_table(&diurnal->weekdays, WEEKDAYS)) return 0;
     return diag_error(diag, SIM_E_CONFIG, where, "write all of them, in any unit; their mean does not matter",
                       "\"hours\" must be 24 numbers from midnight on, \"weekdays\" 7 from Monday on");

@@ -149,6 +149,42 @@ TEST(wrong_files_are_named)
                   "either from a 'file' or from 'prefill' and 'decode'");
 }
 
+/* Each tells what it would take to have an effect; those beside it have one, and nothing is said. */
+TEST(what_has_no_effect_is_named)
+{
+#define POINTS "'prefill': [{'tokens': 1, 'time': '1ms'}], 'decode': [{'tokens': 1, 'time': '1ms'}]"
+    static const struct {
+        const char *cost, *says; /* NULL: nothing */
+    } cases[] = {
+        {"'kind': 'affine', 'decode': {'per_pair': '1us'}", "'per_pair' of 'decode' has no effect"},
+        {"'kind': 'affine', 'decode': {'large_from': 2, 'large': {'per_pair': '1us'}}", "'per_pair' of 'decode'"},
+        {"'kind': 'affine', 'decode': {'undivided': {'per_pair': '1us'}}", "'per_pair' of 'decode' has no effect"},
+        {"'kind': 'affine', 'decode': {'first_stage': {'per_pair': '1us'}}", "'per_pair' of 'decode' has no effect"},
+        {"'kind': 'affine', 'prefill': {'per_pair': '1us', 'undivided': {'per_pair': '1us'}}", NULL},
+        {"'kind': 'affine', 'decode': {'large': {'fixed': '1us'}}", "'large' of 'decode' has no effect"},
+        {"'kind': 'affine', 'prefill': {'large': {'per_token': '1us'}}", "'large' of 'prefill' has no effect"},
+        {"'kind': 'affine', 'prefill': {'large_from': 1, 'large': {'per_token': '1us'}}", NULL},
+        {"'kind': 'table', " POINTS, NULL},
+        {"'kind': 'table', 'file': {'time_unit': '1ms', 'tokens': ['tokens'], 'decode_time': 'decode_time'}, " POINTS, NULL},
+        {"'kind': 'table', 'file': {'time_unit': '1s'}, " POINTS, "'time_unit' of 'file' has no effect"},
+        {"'kind': 'table', 'file': {'where': ['a=1']}, " POINTS, "'where' of 'file' has no effect"},
+        {"'kind': 'table', 'file': {'tokens': ['a']}, " POINTS, "'tokens' of 'file' has no effect"},
+        {"'kind': 'table', 'file': {'tokens': ['tokens', 'a']}, " POINTS, "'tokens' of 'file' has no effect"},
+        {"'kind': 'table', 'file': {'decode_where': ['a=1']}, " POINTS, "'decode_where' of 'file' has no effect"},
+        {"'kind': 'table', 'file': {'decode_tokens': ['a']}, " POINTS, "'decode_tokens' of 'file' has no effect"},
+        {"'kind': 'table', 'file': {'prefill_time': 'a'}, " POINTS, "'prefill_time' of 'file' has no effect"},
+        {"'kind': 'table', 'file': {'decode_time': 'a'}, " POINTS, "'decode_time' of 'file' has no effect"}};
+#undef POINTS
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[1024];
+        snprintf(text, sizeof text, "{'cost': {%s}}", cases[i].cost);
+        CHECK_EQ_INT(make(text, 1, 1), 0);
+        CHECK_EQ_INT(made.diag.n_warnings, cases[i].says != NULL);
+        if (cases[i].says != NULL && !strstr(made.message, cases[i].says)) CHECK_EQ_STR(made.message, cases[i].says);
+        unmake();
+    }
+}
+
 TEST(wrong_costs_are_named)
 {
     check_finding("{'cost': 'rooflin'}", 8, "did you mean 'roofline'?");

@@ -171,6 +171,26 @@ static void check_out_of_time(const char *trace_text)
     CHECK(strstr(trace.message, text) != NULL);
 }
 
+/* A first day matters where days differ. */
+TEST(a_first_day_without_weekdays_is_warned_of)
+{
+    static const struct {
+        const char *keys;
+        int n_warnings;
+    } cases[] = {{"'start_day': 'friday'", 1},
+                 {"'start_day': 'monday'", 0},
+                 {"'start_day': 'friday', 'weekdays': [1, 1, 1, 1, 1, 0, 0]", 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        SCOPED(trace_source) trace = {0};
+        MUST(trace_source_requests(&trace, 1,
+                                   "{'format': 'generate', 'count': 1, 'arrival': {'process': 'diurnal',"
+                                   " 'rate': '1/s', %s}}",
+                                   cases[i].keys) == 0);
+        CHECK_EQ_INT(trace.diag.n_warnings, cases[i].n_warnings);
+        if (cases[i].n_warnings > 0) CHECK(strstr(trace.message, "'start_day' has no effect") != NULL);
+    }
+}
+
 TEST(a_trace_that_outlasts_time_is_an_error)
 {
     static const char *const processes[] = {
