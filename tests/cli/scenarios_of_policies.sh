@@ -102,18 +102,18 @@ for kind in a10g:a10g a100:a100-80-sxm h100:h100-sxm; do
         complain "$scenario has other rates of ${kind#*:} than the page"
 done
 says "Per dollar an A10G serves $(calc "$(rate a10g 200) / $usd_a10g / ($(rate a100-80-sxm 200) / $usd_a100)" %.2f) times as many \
-short requests as an A100, and an A100 \
-$(tenths "$(rate a100-80-sxm 3000) / $usd_a100 / ($(rate a10g 3000) / $usd_a10g)") times as many long ones as an A10G"
+short requests as an A100. Of long ones an A100 serves \
+$(tenths "$(rate a100-80-sxm 3000) / $usd_a100 / ($(rate a10g 3000) / $usd_a10g)") times as many as an A10G"
 usd() { of unlike-fleet "$1 jsq-tokens" 3; }
 ms() { calc "1000 * $(of unlike-fleet "$1" 2)"; }
 equal "$(usd '8/s melange') $(usd '8/s cheapest-single-type')" "$(calc "2 * $usd_a10g + $usd_a100" %.2f) $(calc "7 * $usd_a10g" %.2f)" \
     'price at 8 requests/s of two A10G and an A100, and of seven A10G'
 equal "$(usd '16/s cheapest-single-type')" "$(calc "3 * $usd_a100" %.2f)" 'price of three A100'
 for policy in melange cheapest-single-type; do equal "$(usd "4/s $policy")" $usd_a100 'price at 4 requests/s'; done
-says "cost $(less "$(usd '8/s melange')" "$(usd '8/s cheapest-single-type')") % less than seven A10G, at 16/s the mix costs \
+says "cost $(less "$(usd '8/s melange')" "$(usd '8/s cheapest-single-type')") % less than seven A10G. At 16/s the mix costs \
 $(less "$(usd '16/s melange')" "$(usd '16/s cheapest-single-type')") % less than three A100"
 # Fleets of Mélange's tables (Mixed, 120 ms): the mix, and the A100 alone, the cheapest single type at these rates.
-says "come to $(less 9.536 "(3 * $usd_a100)") %, $(less 13.906 "(5 * $usd_a100)") % and $(less 28.762 "(10 * $usd_a100)") % at 4, 8 and 16"
+says "come to $(less 9.536 "(3 * $usd_a100)") %, $(less 13.906 "(5 * $usd_a100)") % and $(less 28.762 "(10 * $usd_a100)") % less than the cheapest"
 for at in 8/s 16/s; do
     holds_that "$(ms "$at melange least-outstanding") > 120"
     for router in least-outstanding jsq-tokens; do holds_that "$(ms "$at cheapest-single-type $router") < 120"; done
@@ -175,7 +175,7 @@ done
 equal "$(calc "$(found belady 500) / $(found lru 500)")" 2 'blocks that belady finds, over those of lru'
 says "$(longer "$(found belady 2000)" "$(found lru 2000)") % more with room for 2,000. Advice on phases finds \
 $(longer "$(found phase-bit 500)" "$(found lru 500)") % and $(longer "$(found phase-bit 2000)" "$(found lru 2000)") % more"
-says "with \`flush\` $(longer "$(used $wrong:algorithm=flush 500)" "$(used lru 500)") % and \
+says "With \`flush\` it is $(longer "$(used $wrong:algorithm=flush 500)" "$(used lru 500)") % and \
 $(longer "$(used $wrong:algorithm=flush 2000)" "$(used lru 2000)") % more"
 says "it is $(longer "$(used phase-bit:error=0.1 500)" "$(used lru 500)") % more with little room, and \
 $(sooner "$(used phase-bit:error=0.1 2000)" "$(used lru 2000)") % fewer with more"
