@@ -10,6 +10,9 @@
 enum { SHARES = 9, PREFILL_S = SHARES, DECODE_S, COLUMNS };
 enum { PLACES = 3, ROWS = PLACES + 2 * OFFLOAD_BRANCHES + 2 * PLACES };
 
+/* Share of a tier that rounding must not take from the last KV block. */
+static const double rounding_frac = 1e-6;
+
 struct program {
     double cost[COLUMNS], lower[COLUMNS], upper[COLUMNS];
     double matrix[ROWS][COLUMNS], row_lower[ROWS], row_upper[ROWS];
@@ -39,6 +42,19 @@ static struct offload_block block_of(const struct flexgen_search *search, const 
     return block;
 }
 
+/* Adds the cache of the answers: the replica keeps room for prompts beside caches at their full length
+ * (offload_fixed_bytes), since other sequences may decode meanwhile. */
+static void add_answers(const struct flexgen_search *search, const struct offload_placement *placement, double *bytes)
+{
+    const struct offload_layer *layer = &search->view->layer;
+    const struct offload_block block = block_of(search, placement);
+    const double cache_bytes = layer->layers * layer->kv_token_bytes * block.sequences * block.output;
+    for (int tier = 0; tier < PLACES; tier++) {
+        const double gpus = tier == OFFLOAD_GPU_MEMORY ? 1.0 : layer->gpus;
+        bytes[tier] += gpus * cache_bytes * placement->shares.cache[tier];
+    }
+}
+
 /* Evaluates all prompts of the block at once, and a decode iteration in the middle of the answers. */
 static struct outcome try_placement(const struct flexgen_search *search, const struct offload_placement *placement)
 {
@@ -55,6 +71,7 @@ static struct outcome try_placement(const struct flexgen_search *search, const s
     offload_step(&offload, &prompts, &outcome.prefill);
     offload_step(&offload, &token, &outcome.decode);
     outcome.memory = offload_memory(&offload.layer, placement, &block, 1.0);
+    add_answers(search, placement, outcome.memory.prefill);
     return outcome;
 }
 
@@ -114,7 +131,7 @@ static void add_memory(struct program *program, const struct flexgen_search *sea
     for (int tier = 0; tier < PLACES; tier++) {
         const double capacity = search->plan->capacity_bytes[tier];
         if (isinf(capacity) || !(capacity > 0.0)) continue;
-        double *row = add_row(program, -(double)INFINITY, 1.0 - zero[tier] / capacity);
+        double *row = add_row(program, -(double)INFINITY, 1.0 - rounding_frac - zero[tier] / capacity);
         for (int j = 0; j < SHARES; j++) row[j] = (ones[j][tier] - zero[tier]) / capacity;
     }
 }

@@ -4,25 +4,7 @@
 . tests/cli/lib.sh
 
 page=configs/scenarios/gallery/schedulers/README.md
-last=$page
-tr '\n' ' ' <$page | sed 's/  */ /g' >"$T/page"
-says() { grep -qF -e "$1" "$T/page" || complain "$page does not say: $1"; }
-
-# of STUDY ROW N: the N-th column from the end, of the row that begins so.
-of() {
-    awk -v study="$1" -v row="$2" -v n="$3" '
-        $0 ~ /^\$ orrery sweep / { inside = $4 == study; next }
-        /^```/ { inside = 0 }
-        inside { gsub(/ [(][^)]*[)]/, ""); gsub(/ +/, " ") }
-        inside && index($0, row " ") == 1 && substr($0, length(row) + 2) !~ /^[a-z_]+=/ { print $(NF + 1 - n); n_rows++ }
-        END { if (n_rows != 1) print "no such row, or several" }' $page
-}
-calc() { awk "BEGIN { printf \"$2\", ($1) }" </dev/null; }
-sooner() { calc "100 * (1 - $1 / $2)" %.0f; }
-longer() { calc "100 * ($1 / $2 - 1)" %.0f; }
-percent() { calc "100 * $1" %.0f; }
-tenths() { calc "$1" %.1f; }
-holds_that() { equal "$(calc "$1" %.0f)" 1 "$1"; }
+. tests/cli/lib_page.sh
 
 jct() { of unlike-gpus "$1" 4; }
 held() { of unlike-gpus "$1" 1; }

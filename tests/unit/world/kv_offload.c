@@ -243,13 +243,19 @@ static void streaming_init(struct streaming *streaming)
     streaming->view.llm = &streaming->llm;
 }
 
+/* Prompts fit beside the cache of whole sequences. */
 static bool fits(const struct offload_view *view, const struct offload_placement *placement, double rounding)
 {
-    const struct offload_memory memory = offload_memory(&view->layer, placement, &view->workload, 1);
-    for (int tier = 0; tier < OFFLOAD_CSD; tier++)
-        if (memory.prefill[tier] > view->capacity_bytes[tier] * (1 + rounding) ||
-            memory.decode[tier] > view->capacity_bytes[tier] * (1 + rounding))
+    const struct offload_layer *layer = &view->layer;
+    const struct offload_block *block = &view->workload;
+    const double answers_bytes = layer->layers * layer->kv_token_bytes * block->sequences * block->output;
+    const struct offload_memory memory = offload_memory(layer, placement, block, 1);
+    for (int tier = 0; tier < OFFLOAD_CSD; tier++) {
+        const double most_bytes = view->capacity_bytes[tier] * (1 + rounding);
+        if (memory.prefill[tier] + answers_bytes * placement->shares.cache[tier] > most_bytes ||
+            memory.decode[tier] > most_bytes)
             return false;
+    }
     return true;
 }
 
@@ -330,6 +336,45 @@ TEST(flexgen_knows_the_length_of_answers)
         }
     }
     CHECK(tried > 30);
+}
+
+/* Makes the plan of FlexGen's search. */
+static void flexgen_plan(const struct offload_view *view, const char *params, struct offload_plan *plan)
+{
+    const struct kv_offloader *policy = &kv_offload_flexgen;
+    SCOPED(arena) arena;
+    arena_init(&arena);
+    void *state = arena_alloc(&arena, policy->policy.state_bytes);
+    const void *given = policy_params(&policy->policy, params, &arena);
+    MUST(state != NULL && given != NULL);
+    memcpy(state, given, policy->policy.params_bytes);
+    offload_plan_default(view, plan);
+    CHECK_EQ_INT(policy->place(state, view, plan), 0);
+    CHECK(plan->problem == NULL);
+}
+
+/* The block that FlexGen's search finds has room for all of its sequences, prompts and answers. */
+TEST(flexgen_searches_room_for_its_whole_block)
+{
+    static const double sequences[] = {1, 3, 4, 16, 64}, lengths[][2] = {{512, 32}, {100, 400}, {16, 1}};
+    static const char *const choices[] = {"", ", \"host_attention\": false", ", \"schedule\": \"published\""};
+    for (int i = 0; i < 45; i++) {
+        struct streaming streaming;
+        struct offload_plan plan;
+        streaming_init(&streaming);
+        streaming.view.workload = (struct offload_block){sequences[i % 5], 1, lengths[i / 5 % 3][0], lengths[i / 5 % 3][1]};
+        char params[256];
+        snprintf(params, sizeof params,
+                 "{\"prompt_products\": \"21TFLOP/s\", \"prompt_attention\": \"10TFLOP/s\", \"token_products\": "
+                 "\"4TFLOP/s\", \"token_attention\": \"0.08TFLOP/s\"%s}",
+                 choices[i / 15]);
+        flexgen_plan(&streaming.view, params, &plan);
+        const double block = (double)(plan.placement.gpu_batch * plan.placement.batches);
+        const double tokens = block * (streaming.view.workload.prompt + streaming.view.workload.output);
+        CHECK(block >= 1 && block <= sequences[i % 5]);
+        if (!CHECK(offload_plan_tokens(&streaming.view, &plan) >= tokens))
+            printf("\n  %g of %g tokens, %s", offload_plan_tokens(&streaming.view, &plan), tokens, choices[i / 15]);
+    }
 }
 
 /* --- Select-N --- */
