@@ -3,10 +3,11 @@
 
 #include <string.h>
 
-/* A warning by its code, which names what it is about; its text holds numbers of the run. */
+/* A warning by its kind and by the names in its text: numbers of the run differ, what it is about does not. */
 struct warned {
-    const char *code, *text;
+    const char *code, *about, *text;
     size_t n_base, n_changed; /* runs with it */
+    size_t last_run;          /* the last one, from 1 */
 };
 
 struct warned_list {
@@ -15,11 +16,26 @@ struct warned_list {
     struct arena *arena;
 };
 
-/* The entry of a code, made if there is none. NULL: out of memory. */
+/* The names in quotes of a text, such as "'chat'". NULL: out of memory. */
+static const char *names_of(struct arena *arena, const char *text)
+{
+    char *names = arena_alloc(arena, strlen(text) + 1), *end = names;
+    if (names == NULL) return NULL;
+    for (bool is_name = false; *text != 0; text++) {
+        if (*text == '\'') is_name = !is_name;
+        if (is_name) *end++ = *text;
+    }
+    *end = 0;
+    return names;
+}
+
+/* The entry of a warning, made if there is none. NULL: out of memory. */
 static struct warned *entry_of(struct warned_list *list, const char *code, const char *text)
 {
+    const char *about = names_of(list->arena, text);
+    if (about == NULL) return NULL;
     for (size_t i = 0; i < list->n; i++)
-        if (strcmp(list->items[i].code, code) == 0) return &list->items[i];
+        if (strcmp(list->items[i].code, code) == 0 && strcmp(list->items[i].about, about) == 0) return &list->items[i];
     if (list->n == list->capacity) {
         const size_t capacity = 2 * list->capacity + 8;
         struct warned *grown = arena_alloc(list->arena, capacity * sizeof *grown);
@@ -28,22 +44,31 @@ static struct warned *entry_of(struct warned_list *list, const char *code, const
         list->items = grown;
         list->capacity = capacity;
     }
-    list->items[list->n] = (struct warned){.code = code, .text = text};
+    list->items[list->n] = (struct warned){.code = code, .about = about, .text = text};
     return &list->items[list->n++];
 }
 
-static int read_run(const struct compare_work *work, const struct compare_run *run, bool is_changed,
+/* One warning of a run may be given several times, in other words. */
+static void count(struct warned *warned, bool is_changed, size_t run)
+{
+    size_t *const n = is_changed ? &warned->n_changed : &warned->n_base;
+    if (warned->last_run != run) ++*n;
+    warned->last_run = run;
+}
+
+/* `number`: of the run among all, from 1. */
+static int read_run(const struct compare_work *work, const struct compare_run *run, bool is_changed, size_t number,
                     struct warned_list *list)
 {
-    static const char sql[] = "SELECT code, coalesce(min(text), '') FROM warning WHERE run_id = ?1\n"
-                              "GROUP BY code ORDER BY min(rowid)";
+    static const char sql[] = "SELECT code, text FROM warning WHERE run_id = ?1 AND typeof(code) = 'text'\n"
+                              "AND typeof(text) = 'text' ORDER BY rowid";
     struct query_answer answer;
     const int code = query_run(run->database, sql, &run->id, 1, "read warnings", work->arena, &answer, work->diag);
     if (code != 0) return code;
     for (size_t i = 0; i < answer.n_rows; i++) {
         struct warned *warned = entry_of(list, answer.columns[0].texts[i], answer.columns[1].texts[i]);
         if (warned == NULL) return SIM_E_NOMEM;
-        *(is_changed ? &warned->n_changed : &warned->n_base) += 1;
+        count(warned, is_changed, number);
     }
     return 0;
 }
@@ -65,8 +90,9 @@ int work_remark_warned(struct compare_work *work)
     const struct compared_runs *runs = &work->runs;
     struct warned_list list = {.arena = work->arena};
     int code = 0;
-    for (size_t i = 0; i < runs->n_base && code == 0; i++) code = read_run(work, runs->base[i], false, &list);
-    for (size_t i = 0; i < runs->n_changed && code == 0; i++) code = read_run(work, runs->changed[i], true, &list);
+    for (size_t i = 0; i < runs->n_base && code == 0; i++) code = read_run(work, runs->base[i], false, i + 1, &list);
+    for (size_t i = 0; i < runs->n_changed && code == 0; i++)
+        code = read_run(work, runs->changed[i], true, runs->n_base + i + 1, &list);
     for (size_t i = 0; i < list.n && code == 0; i++) code = remark(work, &list.items[i]);
     return code;
 }

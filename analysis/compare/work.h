@@ -80,8 +80,8 @@ int work_remark_policies(struct compare_work *work, const struct compare_run *ba
  * have intervals; when rows are judged. Returns 0, SIM_E_STORE or SIM_E_NOMEM. */
 int work_remark_model_error(struct compare_work *work);
 
-/* Adds a sentence for each warning that more of work->runs have on one side than on the other, by its code. Returns 0,
- * SIM_E_STORE or SIM_E_NOMEM. */
+/* Adds a sentence for each warning that more of work->runs have on one side than on the other, by its code and the
+ * names in its text. Returns 0, SIM_E_STORE or SIM_E_NOMEM. */
 int work_remark_warned(struct compare_work *work);
 
 /* Add the rows of one pair of runs, and of groups of runs. `keys`: the selected parameters. Return 0 or a negative
