@@ -4,6 +4,7 @@
 #include "models/stated.h"
 #include "sim/catalog/cost_kind.h"
 
+#include <math.h>
 #include <stdio.h>
 
 /* --- Affine --- */
@@ -50,14 +51,16 @@ static const struct config_field affine_fields[] = {
 
 static bool has_pairs(const struct affine_phase *phase)
 {
-    return phase->small.pair_s > 0 || phase->large.pair_s > 0 || phase->undivided.pair_s > 0 ||
-           phase->first_stage.pair_s > 0;
+    return fabs(phase->small.pair_s) + fabs(phase->large.pair_s) + fabs(phase->undivided.pair_s) +
+               fabs(phase->first_stage.pair_s) >
+           0;
 }
 
 static bool has_terms(const struct affine_terms *terms)
 {
-    return terms->fixed_s > 0 || terms->token_s > 0 || terms->sequence_s > 0 || terms->context_token_s > 0 ||
-           terms->pair_s > 0;
+    return fabs(terms->fixed_s) + fabs(terms->token_s) + fabs(terms->sequence_s) + fabs(terms->context_token_s) +
+               fabs(terms->pair_s) >
+           0;
 }
 
 /* Coefficients that multiply nothing. */

@@ -318,6 +318,9 @@ static bool is_table(const struct config_list *list, size_t n)
 static int diurnal_check(const void *params, const char *where, struct diag *diag)
 {
     const struct diurnal_params *diurnal = params;
+    if (diurnal->hours.n > 0 && (fabs(diurnal->amplitude_frac - 0.5) > 0 || fabs(diurnal->peak_hour - 14) > 0))
+        diag_warning(diag, where, "leave them out",
+                     "'amplitude' and 'peak_hour' have no effect: \"hours\" takes the place of the wave");
     if (diurnal->start_day != 0 && diurnal->weekdays.n == 0)
         diag_warning(diag, where, "give them, or leave it out",
                      "'start_day' has no effect: without 'weekdays' all days are alike");

@@ -157,6 +157,8 @@ TEST(what_has_no_effect_is_named)
         const char *cost, *says; /* NULL: nothing */
     } cases[] = {
         {"'kind': 'affine', 'decode': {'per_pair': '1us'}", "'per_pair' of 'decode' has no effect"},
+        {"'kind': 'affine', 'decode': {'per_pair': '-1us'}", "'per_pair' of 'decode' has no effect"},
+        {"'kind': 'affine', 'decode': {'large': {'fixed': '-1us'}}", "'large' of 'decode' has no effect"},
         {"'kind': 'affine', 'decode': {'large_from': 2, 'large': {'per_pair': '1us'}}", "'per_pair' of 'decode'"},
         {"'kind': 'affine', 'decode': {'undivided': {'per_pair': '1us'}}", "'per_pair' of 'decode' has no effect"},
         {"'kind': 'affine', 'decode': {'first_stage': {'per_pair': '1us'}}", "'per_pair' of 'decode' has no effect"},

@@ -41,7 +41,7 @@ TEST(bad_rows_say_where_and_what_was_expected)
                 ":2:1: error: 'TIMESTAMP' must be a time such as 2023-11-16 18:15:46.68, got '16.11.2023'" FIX);
     check_azure(
         "2023-11-16 18:15:46.5,1,1\n2023-11-16 18:15:45.25,1,1\n", SIM_E_DATA,
-        ":3:1: error: 'TIMESTAMP' runs backwards: 1.25 s before the row above; sort the file, or set \"sort\": true");
+        ":3:1: error: 'TIMESTAMP' runs backwards: 1.25 s before the latest row above; sort the file, or set \"sort\": true");
     check_azure("", SIM_E_DATA, ": error: trace is empty; expected rows of data");
     check_azure("2023-11-16 18:15:46.5,1,0\n", SIM_E_DATA,
                 ": error: none of the 1 rows can be used; requests without output tokens left out");
@@ -171,23 +171,28 @@ static void check_out_of_time(const char *trace_text)
     CHECK(strstr(trace.message, text) != NULL);
 }
 
-/* A first day matters where days differ. */
-TEST(a_first_day_without_weekdays_is_warned_of)
+/* A first day matters where days differ, a wave where no hours are listed. */
+TEST(what_has_no_effect_on_a_daily_rate_is_warned_of)
 {
+#define HOURS_OF_DAY "'hours': [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2]"
     static const struct {
         const char *keys;
-        int n_warnings;
-    } cases[] = {{"'start_day': 'friday'", 1},
-                 {"'start_day': 'monday'", 0},
-                 {"'start_day': 'friday', 'weekdays': [1, 1, 1, 1, 1, 0, 0]", 0}};
+        const char *says; /* NULL: nothing */
+    } cases[] = {{"'start_day': 'friday'", "'start_day' has no effect"},
+                 {"'start_day': 'monday'", NULL},
+                 {"'amplitude': 0.2, 'peak_hour': 3", NULL},
+                 {"'peak_hour': 3, " HOURS_OF_DAY, "'amplitude' and 'peak_hour' have no effect"},
+                 {"'amplitude': 0.2, " HOURS_OF_DAY, "'amplitude' and 'peak_hour' have no effect"},
+                 {"'amplitude': 0.5, 'peak_hour': 14, " HOURS_OF_DAY, NULL},
+                 {"'start_day': 'friday', 'weekdays': [1, 1, 1, 1, 1, 0, 0]", NULL}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         SCOPED(trace_source) trace = {0};
         MUST(trace_source_requests(&trace, 1,
                                    "{'format': 'generate', 'count': 1, 'arrival': {'process': 'diurnal',"
                                    " 'rate': '1/s', %s}}",
                                    cases[i].keys) == 0);
-        CHECK_EQ_INT(trace.diag.n_warnings, cases[i].n_warnings);
-        if (cases[i].n_warnings > 0) CHECK(strstr(trace.message, "'start_day' has no effect") != NULL);
+        CHECK_EQ_INT(trace.diag.n_warnings, cases[i].says != NULL);
+        if (cases[i].says != NULL) CHECK(strstr(trace.message, cases[i].says) != NULL);
     }
 }
 
