@@ -446,6 +446,16 @@ static bool has_nodes(const struct job_record *record)
     return record->nodes > 0;
 }
 
+static bool has_estimate(const struct job_record *record)
+{
+    return record->estimate_ns != record->duration_ns;
+}
+
+static bool has_names(const struct job_record *record)
+{
+    return (record->user != NULL && *record->user != 0) || (record->type != NULL && *record->type != 0);
+}
+
 static bool has_other_fate(const struct job_record *record)
 {
     return record->status != JOB_COMPLETES;
@@ -457,6 +467,8 @@ static const struct job_loss job_losses[] = {
     {"the GPU models that its jobs accept are left out", has_models, true},
     {"the CPUs and the memory of its jobs are left out", has_host_needs, true},
     {"the numbers of nodes that its jobs ask for are left out", has_nodes, true},
+    {"the run times that its users estimated are left out", has_estimate, true},
+    {"the users and types of its jobs are left out", has_names, true},
     {"that some of its jobs were cancelled or failed is left out", has_other_fate, true}};
 
 enum { JOB_LOSSES = sizeof job_losses / sizeof *job_losses };
@@ -479,7 +491,7 @@ static int check_run_time(const struct trace_writer *writer, const struct job_re
 {
     if (record->steps == 0) return 0;
     return diag_error(diag, SIM_E_USAGE, path, "give its job a 'duration'",
-                      "job %" PRId64 " has no run time but that of its steps, which '%s' cannot say", record->id,
+                      "job %" PRId64 " has no run time before it runs, and '%s' cannot say what decides it", record->id,
                       writer->name);
 }
 

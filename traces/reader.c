@@ -3,10 +3,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "sim/core/number.h"
 #include "traces/guess.h"
+#include "traces/reader_width.h"
 #include "traces/unread.h"
 
 #define HASH_NONFATAL_OOM 1
@@ -240,6 +240,7 @@ bool reader_table_time(struct reader *reader, int column, sim_ns *value)
         return unexpected(reader, column, expected);
     }
     if (!reader_time(reader, column, reader->format.time_unit, value)) return false;
+    *value -= reader->format.origin_ns;
     if (reader->format.guess_origin) settle_origin(&reader->format, *value);
     return true;
 }
@@ -320,6 +321,17 @@ void reader_note(struct reader *reader, const char *code, const char *text)
     if (where != NULL) csv_where(reader->csv, 0, 0, where);
 }
 
+void reader_note_field(struct reader *reader, int column, const char *code, const char *text)
+{
+    char *where = notes_count(&reader->notes, code, text);
+    if (where == NULL) return;
+    const struct csv_field field = reader_text(reader, column);
+    const int n_shown = field.n_chars < MAX_QUOTE_CHARS ? (int)field.n_chars : MAX_QUOTE_CHARS;
+    const char *whole = arena_printf(&reader->arena, "%s '%.*s'", text, n_shown, field.chars);
+    csv_where(reader->csv, 0, 0, where);
+    if (whole != NULL) reader->notes.items[reader->notes.n - 1].text = whole;
+}
+
 enum row_result reader_leave_out(struct reader *reader, const char *code, const char *text)
 {
     reader_note(reader, code, text);
@@ -365,7 +377,7 @@ static enum row_result check_order(struct reader *reader, const union trace_reco
     bool first = reader->n_kept == 0;
     if (reader->file->sort || first || back_ns <= 0) return ROW_KEPT;
     return reader_bad(reader, 0, reader->format.no_sort ? "sort the file" : "sort the file, or set \"sort\": true",
-                      "'%s' runs backwards: %.9g s before the row above", column_name(reader, 0),
+                      "'%s' runs backwards: %.9g s before the latest row above", column_name(reader, 0),
                       sim_s_from_ns(back_ns));
 }
 
@@ -373,35 +385,11 @@ static enum row_result check_order(struct reader *reader, const union trace_reco
 static enum row_result check_sign(struct reader *reader, const union trace_record *record)
 {
     if (reader->format.from_first || record->any.time_ns >= 0) return ROW_KEPT;
+    if (reader->format.origin_ns > 0)
+        return reader_bad(reader, 0, "choose an earlier \"origin\"", "'%s' is %.9g s before the \"origin\"",
+                          column_name(reader, 0), -sim_s_from_ns(record->any.time_ns));
     return reader_bad(reader, 0, NULL, "'%s' must be 0 or more, got %.9g s", column_name(reader, 0),
                       sim_s_from_ns(record->any.time_ns));
-}
-
-static void see_width(struct widest_row *widest, const struct csv *csv)
-{
-    if (csv_n_fields(csv) <= widest->n_fields) return;
-    widest->n_fields = csv_n_fields(csv);
-    csv_where(csv, 0, 0, widest->where);
-}
-
-/* The column with the largest number. */
-static size_t last_column(const struct reader *reader)
-{
-    size_t last = 0;
-    for (size_t i = 1; i < reader->format.n_columns; i++)
-        if (reader->positions[i] > reader->positions[last]) last = i;
-    return last;
-}
-
-/* Without a header, a number beyond every row would leave its column empty unnoticed. `widest`: of all rows. */
-static int check_numbers(const struct reader *reader, const struct widest_row *widest, struct diag *diag)
-{
-    const size_t last = last_column(reader);
-    if (!reader->format.csv.by_user || !reader->format.no_header || widest->n_fields == 0) return 0;
-    if (reader->positions[last] < (int)widest->n_fields) return 0;
-    return diag_error(diag, SIM_E_DATA, widest->where, "number the columns from 1, and leave out what the file lacks",
-                      "no row has more than %zu field%s, but '%s' is column %d", widest->n_fields,
-                      widest->n_fields == 1 ? "" : "s", column_name(reader, (int)last), reader->positions[last] + 1);
 }
 
 static int end_of_file(struct reader *reader, struct diag *diag)
@@ -409,7 +397,7 @@ static int end_of_file(struct reader *reader, struct diag *diag)
     bool first_time = !reader->ended;
     reader->ended = true;
     if (!first_time) return 0;
-    if (reader->n_kept > 0) return check_numbers(reader, &reader->widest, diag);
+    if (reader->n_kept > 0) return reader_check_numbers(reader, diag);
     const char *name = csv_name(reader->csv);
     if (reader->n_rows == 0) return diag_error(diag, SIM_E_DATA, name, NULL, "trace is empty; expected rows of data");
     return diag_error(diag, SIM_E_DATA, name, reader->notes.n > 0 ? reader->notes.items[0].text : NULL,
@@ -427,8 +415,9 @@ static int reader_next(struct stream *stream, union trace_record *record, struct
         reader->fields = csv_fields(reader->csv);
         reader->offsets = NULL;
         reader->n_fields = csv_n_fields(reader->csv);
-        if (code == 1) see_width(&reader->widest, reader->csv);
-        enum row_result result = code == 1 ? reader->format.row(reader, record) : ROW_BAD;
+        if (code == 1) reader_see_width(&reader->widest, reader->csv);
+        enum row_result result = code == 1 ? reader_check_width(reader) : ROW_BAD;
+        if (result == ROW_KEPT) result = reader->format.row(reader, record);
         if (result == ROW_KEPT) result = check_sign(reader, record);
         if (result == ROW_KEPT) result = check_order(reader, record);
         if (result == ROW_KEPT) {
@@ -445,7 +434,8 @@ static int reader_next(struct stream *stream, union trace_record *record, struct
 static struct source_place reader_place(const struct stream *stream)
 {
     const struct reader *reader = (const struct reader *)stream;
-    return (struct source_place){.row = reader->n_rows, .done_frac = csv_done_frac(reader->csv)};
+    return (struct source_place){.row = reader->n_rows, .done_frac = csv_done_frac(reader->csv),
+                                 .origin_ns = reader->format.origin_ns};
 }
 
 static bool reader_note_at(const struct stream *stream, size_t index, struct source_note *note)
@@ -499,6 +489,7 @@ static int read_header(struct reader *reader, struct diag *diag)
         diag_error(diag, found.items[i].code, found.items[i].where, found.items[i].hint, "%s%s%s", found.items[i].text,
                    other != NULL ? "; the file is of the format " : "", other != NULL ? other->name : "");
     if (code != 0 || !reader->format.csv.by_user) return code;
+    reader->header_fields = csv_n_fields(reader->csv);
     return unread_warn(reader->csv, reader->columns, reader->format.n_columns, reader->positions, diag);
 }
 
@@ -509,43 +500,6 @@ static int find_columns(struct reader *reader, struct diag *diag)
     for (size_t i = 0; i < reader->format.n_columns; i++)
         reader->positions[i] = positions != NULL ? positions[i] : (int)i;
     return 0;
-}
-
-/* Finds the widest row of the file, or one that has all columns: mostly its first. Returns 0 or SIM_E_NOMEM;
- * *widest has no fields if the file cannot be read to its end, or the search is interrupted. */
-static int find_widest(const struct reader *reader, struct widest_row *widest, struct diag *diag)
-{
-    const size_t needed = (size_t)reader->positions[last_column(reader)] + 1;
-    struct input *input;
-    struct csv *csv;
-    struct diag unheard;
-    diag_init(&unheard);
-    if (input_open(reader->file->path, &input, &unheard) != 0) return 0;
-    int code = csv_create(input, &reader->format.csv, &csv, &unheard);
-    if (code != 0) return code == SIM_E_NOMEM ? diag_nomem_at(diag, reader->file->path) : 0;
-    while ((code = csv_next(csv, &unheard)) == 1 || code == SIM_E_DATA) {
-        if (code == 1) see_width(widest, csv);
-        diag_init(&unheard);
-        if (widest->n_fields >= needed) break;
-        if (source_is_interrupted(reader->interrupt)) code = SIM_E_INTERRUPTED;
-        if (code == SIM_E_INTERRUPTED) break;
-    }
-    csv_destroy(csv);
-    if (code == SIM_E_NOMEM) return diag_nomem_at(diag, reader->file->path);
-    if (code < 0 && code != SIM_E_DATA) widest->n_fields = 0;
-    return 0;
-}
-
-/* Checks the numbers of columns before the run, which may not read all rows. What is no file, such as a pipe, can be
- * read once: it is checked at its end, if the run reads so far. */
-static int check_numbers_ahead(const struct reader *reader, struct diag *diag)
-{
-    struct widest_row widest = {0};
-    struct stat status;
-    if (!reader->format.csv.by_user || !reader->format.no_header) return 0;
-    if (stat(reader->file->path, &status) != 0 || !S_ISREG(status.st_mode)) return 0;
-    const int code = find_widest(reader, &widest, diag);
-    return code == 0 ? check_numbers(reader, &widest, diag) : code;
 }
 
 /* Takes ownership of `input`. */
@@ -572,7 +526,7 @@ static int open_input(const struct row_format *format, const struct trace_file *
     memcpy(reader->columns, format->columns, format->n_columns * sizeof *format->columns);
     arena_init(&reader->arena);
     code = find_columns(reader, diag);
-    if (code == 0) code = check_numbers_ahead(reader, diag);
+    if (code == 0) code = reader_check_numbers_ahead(reader, diag);
     if (code != 0) {
         reader_close(&reader->stream);
         return code;

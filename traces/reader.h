@@ -42,6 +42,8 @@ struct row_format {
     enum time_unit time_unit;         /* for reader_table_time */
     bool guess_unit;                  /* the first row decides: calendar times, else time_unit */
     bool guess_origin;                /* ... and calendar and Unix times start at the first record */
+    bool tells_origin;                /* the place of the source has the origin, if it was guessed */
+    sim_ns origin_ns;                 /* of reader_table_time: this calendar time is time 0; 0: none is stated */
     bool requests;                    /* otherwise jobs */
     bool names_sessions;              /* rows name their sessions */
     bool no_sort;                     /* its parameters have no "sort" */
@@ -69,6 +71,7 @@ struct reader {
     const struct csv_field *fields;    /* of the current row */
     size_t n_fields;                   /* of the current row */
     struct widest_row widest;
+    size_t header_fields; /* of the row that names the columns; 0: there is none, or rows may have more */
     /* In the line, of fields that a format took out of the row's only one, or READER_ABSENT; NULL: there are none. */
     const size_t *offsets;
     const char *latest[READER_MAX_COLUMNS]; /* last interned text of each column, which often repeats */
@@ -129,6 +132,9 @@ bool reader_no_memory(struct reader *reader);
 /* Count the row as left out, or as changed in some way. */
 enum row_result reader_leave_out(struct reader *reader, const char *code, const char *text);
 void reader_note(struct reader *reader, const char *code, const char *text);
+
+/* The same, with the field of the first such row behind the text, in quotes. */
+void reader_note_field(struct reader *reader, int column, const char *code, const char *text);
 
 /* Fills the record of a request; its id is the row. Leaves out requests without prompt or output tokens, which no
  * model could serve. */

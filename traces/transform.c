@@ -281,7 +281,9 @@ static const struct session_plan *transform_session(const struct stream *stream,
 static struct source_place transform_place(const struct stream *stream)
 {
     const struct transform *transform = (const struct transform *)stream;
-    return transform->inner->ops->place(transform->inner);
+    struct source_place place = transform->inner->ops->place(transform->inner);
+    if (place.origin_ns > 0) place.origin_ns += transform->from_ns;
+    return place;
 }
 
 static bool transform_note(const struct stream *stream, size_t index, struct source_note *note)

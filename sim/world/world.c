@@ -5,6 +5,7 @@
 #include "sim/world/failures/failure.h"
 #include "sim/world/jobs/jobs.h"
 #include "sim/world/market/market.h"
+#include "sim/world/origins.h"
 #include "sim/world/power/power.h"
 #include "sim/world/rl/rl.h"
 #include "sim/world/rows/metric.h"
@@ -47,7 +48,7 @@ static double world_done_frac(const struct world *world)
 {
     double least = 1;
     for (size_t i = 0; i < world->n_services; i++) {
-        double done = service_done_frac(world->services[i]);
+        double done = service_place(world->services[i]).done_frac;
         if (done < least) least = done;
     }
     if (world->jobs != NULL) {
@@ -304,7 +305,9 @@ static void check_site(void *self, sim_ns now)
 static int finish_site(void *self, sim_ns now)
 {
     const struct world *world = self;
-    return cluster_emit(world->cluster, now, &world->sink);
+    const int code = cluster_emit(world->cluster, now, &world->sink);
+    if (code != 0) return code;
+    return origins_warn(world->scenario, world->services, world->n_services, world->jobs, &world->sink);
 }
 
 static const struct component site_component = {

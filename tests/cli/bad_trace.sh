@@ -28,7 +28,7 @@ rejected "@:3:21: error: 'ContextTokens' must be a whole number, got '12ab'; cor
 write "$first" '2024-01-01 00:00:01,100,-5'
 rejected "@:3:25: error: 'GeneratedTokens' must be at least 0, got '-5'; correct the row, or let \"allow_bad_rows\" leave such rows out"
 write "$first" '2023-12-31 23:59:59,100,5'
-rejected "@:3:1: error: 'TIMESTAMP' runs backwards: 1 s before the row above; sort the file, or set \"sort\": true"
+rejected "@:3:1: error: 'TIMESTAMP' runs backwards: 1 s before the latest row above; sort the file, or set \"sort\": true"
 write "$first" '2024-01-01 00:00:01,100'
 rejected "@:3:24: error: row has 2 fields, but 'GeneratedTokens' is column 3; correct the row, or let \"allow_bad_rows\" leave such rows out"
 write "$first" 'yesterday,100,3'

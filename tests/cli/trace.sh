@@ -171,7 +171,7 @@ $T/bad.csv: 2 of 4 rows are wrong
 END
 err_is <<END
 $T/bad.csv:3:21: error: 'ContextTokens' must be a whole number, got 'many'; correct the row, or let "allow_bad_rows" leave such rows out
-$T/bad.csv:5:1: error: 'TIMESTAMP' runs backwards: 1 s before the row above; sort the file, or set "sort": true
+$T/bad.csv:5:1: error: 'TIMESTAMP' runs backwards: 1 s before the latest row above; sort the file, or set "sort": true
 END
 run 3 trace convert "$T/bad.csv" -f azure-llm -o "$T/never.csv"
 no_file "$T/never.csv"

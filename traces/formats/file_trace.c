@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 const struct config_field file_trace_request_params[] = {
     TRACE_TIME_PARAMS, TRACE_LENGTH_PARAMS, TRACE_FILE_PARAMS("false"), {0}};
@@ -27,6 +28,7 @@ struct order {
     struct stream *inner;
     bool sort;
     const bool *from_first; /* of the reader, which may learn it from the first row */
+    bool tells_origin;      /* the place has the time of the first record */
     const volatile sig_atomic_t *interrupt;
     bool loaded, started;
     sim_ns origin_ns;
@@ -76,6 +78,7 @@ static struct source_place order_place(const struct stream *stream)
 {
     const struct order *order = (const struct order *)stream;
     struct source_place place = order->inner->ops->place(order->inner);
+    if (order->tells_origin && *order->from_first) place.origin_ns = order->origin_ns;
     if (order->loaded && order->buffer.n > 0) place.done_frac = (double)order->given / (double)order->buffer.n;
     return place;
 }
@@ -195,6 +198,7 @@ static int open_stream(const struct row_format *format, const struct trace_file 
     if (code != 0) return code;
     const bool *from_first = &((const struct reader *)*stream)->format.from_first;
     code = order_open(file->sort, from_first, options, format->requests, *stream, stream, diag);
+    if (code == 0) ((struct order *)*stream)->tells_origin = format->tells_origin;
     if (code == 0) code = transform_open(&file->transform, options, format->requests, *stream, stream, diag);
     return code;
 }
@@ -292,9 +296,10 @@ enum job_status file_trace_status(struct reader *reader, int column, const struc
     const struct csv_field text = reader_text(reader, column);
     for (; words->beginning != NULL; words++) {
         const size_t length = strlen(words->beginning);
-        if (text.n_chars >= length && memcmp(text.chars, words->beginning, length) == 0) return words->status;
+        if (text.n_chars >= length && strncasecmp(text.chars, words->beginning, length) == 0) return words->status;
     }
-    reader_note(reader, "unknown-state", "jobs in a state that is not known taken for completed");
+    reader_note_field(reader, column, "unknown-state",
+                      "jobs in a state that is not known taken for completed, such as");
     return JOB_COMPLETES;
 }
 

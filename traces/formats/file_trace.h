@@ -64,7 +64,7 @@ bool file_trace_names(struct reader *reader, int id, int group, int user, int ty
  * ran out. */
 const char *file_trace_type(struct reader *reader, int column, int64_t number);
 
-/* A job status as a log spells it, by the beginning of the word. */
+/* A job status as a log spells it, by the beginning of the word, in capitals or not. */
 struct status_word {
     const char *beginning;
     enum job_status status;

@@ -234,7 +234,8 @@ static size_t count_columns(const struct user_requests *params)
 static int open_rows(const struct user_requests *params, const struct source_options *options, struct row_format *rows,
                      struct request_source **source, struct diag *diag)
 {
-    user_times(&params->time, rows);
+    const int code = user_times(&params->time, options->where, rows, diag);
+    if (code != 0) return code;
     rows->requests = true;
     rows->names_sessions = params->columns[SESSION] != NULL;
     rows->n_columns = count_columns(params);

@@ -7,7 +7,7 @@
 /* How the user says that times are written. */
 struct user_time {
     int unit;   /* 0: the first row decides; else enum time_unit + 1 */
-    int origin; /* of user_origin_names */
+    const char *origin;
 };
 
 /* How the user says that rows are written. */
@@ -16,23 +16,23 @@ struct user_table {
     bool header;
 };
 
-extern const char *const user_origin_names[], *const user_delimiter_names[];
+extern const char *const user_delimiter_names[];
 
 /* Parameters of a struct ROW_OF with the members `time` and `table`. */
 #define USER_TIME_UNIT                                                                                                 \
     ROW_CHOICE("time_unit", time.unit, DEFAULT("auto"), time_unit_names,                                               \
                "unit of the time column; timestamp: calendar times; auto: these if the first row has one, else s")
 #define USER_TIME_ORIGIN                                                                                               \
-    ROW_CHOICE("origin", time.origin, DEFAULT("auto"), user_origin_names,                                              \
-               "time 0 of the run: that of the file (zero) or the first record (first); auto: first for calendar and Unix times, else zero")
+    ROW_TEXT("origin", time.origin, DEFAULT("auto"), ANY,                                                              \
+             "time 0 of the run: the file's (zero), the first record (first), or a time, \"2026-03-01T00:00Z\"; auto: first for calendar and Unix times, else zero")
 #define USER_TABLE_PARAMS                                                                                              \
     USER_TIME_UNIT,                                                                                                    \
         ROW_CHOICE("delimiter", table.delimiter, DEFAULT("auto"), user_delimiter_names,                                \
                    "separator of columns; auto: as in the first row"),                                                 \
         USER_TIME_ORIGIN, ROW_BOOL("header", table.header, DEFAULT("true"), "the first row names the columns")
 
-/* Sets how times are written. */
-void user_times(const struct user_time *time, struct row_format *format);
+/* Sets how times are written. Returns 0 or SIM_E_CONFIG. */
+int user_times(const struct user_time *time, const char *where, struct row_format *format, struct diag *diag);
 
 /* Sets `format` as the user chose, with its columns in the two arrays of `n`. An optional column may be absent only
  * under its default name, that of `fields` (as many, in the same order), or with the empty name. In a file without

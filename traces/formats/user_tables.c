@@ -3,7 +3,7 @@
  *
  * Times are seconds, or calendar times if the first row has one; "time_unit" names another unit. Numeric times count
  * from the file's own zero, calendar times and Unix times (seconds from 10^9 on) from the first record; "origin"
- * changes that. The first row shows what separates columns. Lines that begin with '#' are comments. */
+ * changes that, also to a calendar time, which several files may share. The first row shows what separates columns. Lines that begin with '#' are comments. */
 #include "traces/formats/user_table.h"
 
 #include "traces/registry.h"
@@ -14,12 +14,10 @@
 
 #include <string.h>
 
-enum { ORIGIN_AUTO, ORIGIN_ZERO, ORIGIN_FIRST };
 enum { DELIMITER_AUTO, DELIMITER_COMMA, DELIMITER_SEMICOLON, DELIMITER_TAB, DELIMITER_PIPE, DELIMITER_BLANKS };
 enum { UNIT_AUTO }; /* of time_unit_names, followed by enum time_unit */
 
 const char *const user_delimiter_names[] = {"auto", "comma", "semicolon", "tab", "pipe", "blanks", NULL};
-const char *const user_origin_names[] = {"auto", "zero", "first", NULL};
 
 /* 0-based; -1 when the text is not the number of a column. */
 static int column_number(const char *text)
@@ -29,13 +27,18 @@ static int column_number(const char *text)
     return (int)(number - 1);
 }
 
-void user_times(const struct user_time *time, struct row_format *format)
+int user_times(const struct user_time *time, const char *where, struct row_format *format, struct diag *diag)
 {
+    const bool is_auto = strcmp(time->origin, "auto") == 0, is_first = strcmp(time->origin, "first") == 0;
     format->guess_unit = time->unit == UNIT_AUTO;
     format->time_unit = format->guess_unit ? TIME_S : (enum time_unit)(time->unit - 1);
-    format->guess_origin = time->origin == ORIGIN_AUTO;
-    format->from_first = time->origin == ORIGIN_FIRST ||
-                         (time->origin == ORIGIN_AUTO && format->time_unit == TIME_CALENDAR);
+    format->guess_origin = format->tells_origin = is_auto;
+    format->from_first = is_first || (is_auto && format->time_unit == TIME_CALENDAR);
+    if (is_auto || is_first || strcmp(time->origin, "zero") == 0) return 0;
+    const enum number_status status = number_timestamp(time->origin, strlen(time->origin), &format->origin_ns);
+    if (status == NUMBER_OK && format->origin_ns > 0) return 0;
+    return diag_error(diag, SIM_E_CONFIG, where, "write auto, zero, first, or a time such as 2026-03-01T00:00:00Z",
+                      "'origin' must be a time, got '%s'", time->origin);
 }
 
 /* Sets how rows are written. */
@@ -83,20 +86,25 @@ int user_columns(const struct user_table *table, const char *const *names, const
 
 /* Any table of jobs. Only submission, duration and GPUs are required. Empty fields of the others mean: the 0-based
  * row (job_id, also where it is no number), free choice (nodes), a whole GPU (gpu_milli), the duration (estimate), no
- * name (group, user, type), completed (fate; the other two are cancelled and failed), any model (gpu_models,
+ * name (group, user, type), completed (fate; others are cancelled, failed and the states of Slurm), any model (gpu_models,
  * "V100|A100"), unknown (cpu_milli, memory_bytes), no other job (after). A job comes after the jobs of earlier rows
  * whose ids "after" lists, separated by blanks; "7:1.5" adds 1.5 s for the data of job 7 to come to another node, "7!"
  * lets job 7 keep its GPUs until this job starts, and "2of 3 7 8" waits for two of three. */
 enum { SUBMIT, DURATION, GPUS, ID, NODES, GPU_MILLI, ESTIMATE, GROUP, USER, TYPE, FATE, MODELS, CPU_MILLI, MEMORY, AFTER, JOB_COLUMNS };
 
+/* Also those of Slurm, but for jobs that have not ended. */
 static const struct status_word statuses[] = {
-    {"completed", JOB_COMPLETES}, {"cancelled", JOB_IS_CANCELLED}, {"failed", JOB_FAILS}, {NULL, JOB_COMPLETES}};
+    {"completed", JOB_COMPLETES}, {"cancelled", JOB_IS_CANCELLED}, {"failed", JOB_FAILS},
+    {"timeout", JOB_FAILS},       {"deadline", JOB_FAILS},         {"node_fail", JOB_FAILS},
+    {"boot_fail", JOB_FAILS},     {"out_of_memory", JOB_FAILS},    {"preempted", JOB_IS_CANCELLED},
+    {NULL, JOB_COMPLETES}};
 
 struct csv_jobs_params {
     struct job_file job_file;
     struct user_time time;
     struct user_table table;
     int duration_unit; /* enum time_unit - 1: a duration is no calendar time */
+    int estimate_unit; /* likewise; 0: duration_unit */
     const char *columns[JOB_COLUMNS];
 };
 
@@ -110,7 +118,9 @@ static bool read_optional_i32(struct reader *reader, int column, int32_t max, in
 
 static bool read_optional(struct reader *reader, const struct csv_jobs_params *params, struct job_record *job)
 {
-    enum time_unit unit = (enum time_unit)(params->duration_unit + 1);
+    int64_t number;
+    const int estimate_unit = params->estimate_unit > 0 ? params->estimate_unit : params->duration_unit + 1;
+    const enum time_unit unit = (enum time_unit)estimate_unit;
     if (reader_has(reader, ESTIMATE) && !reader_duration(reader, ESTIMATE, unit, &job->estimate_ns)) return false;
     if (!read_optional_i32(reader, NODES, INT32_MAX, &job->nodes)) return false;
     if (!read_optional_i32(reader, GPU_MILLI, 1000, &job->gpu_milli)) return false;
@@ -120,7 +130,13 @@ static bool read_optional(struct reader *reader, const struct csv_jobs_params *p
         return false;
     job->status = file_trace_status(reader, FATE, statuses);
     if (reader_has(reader, MODELS) && (job->gpu_models = reader_intern(reader, MODELS)) == NULL) return false;
-    return file_trace_names(reader, ID, GROUP, USER, TYPE, job);
+    if (!file_trace_names(reader, ID, GROUP, USER, TYPE, job)) return false;
+    if (reader_has(reader, ID) && !reader_number(reader, ID, &number))
+        reader_note_field(
+            reader, ID, "row-number",
+            "jobs whose id is no number have that of their row; steps of Slurm's jobs count as jobs (sacct "
+            "-X lists none); the first id is");
+    return true;
 }
 
 /* The jobs so far, where a column says what comes after what: the time of submission by id. */
@@ -240,7 +256,7 @@ static const struct config_field job_columns[] = {
     ROW_TEXT("group", columns[GROUP], DEFAULT("group"), ANY, "virtual cluster, partition or type"),
     ROW_TEXT("user", columns[USER], DEFAULT("user"), ANY, "user that submitted the job"),
     ROW_TEXT("type", columns[TYPE], DEFAULT("type"), ANY, "name of its entry under \"jobs.types\""),
-    ROW_TEXT("fate", columns[FATE], DEFAULT("fate"), ANY, "final status: completed, cancelled or failed"),
+    ROW_TEXT("fate", columns[FATE], DEFAULT("fate"), ANY, "final status: completed, cancelled, failed, or a final state of Slurm"),
     ROW_TEXT("gpu_models", columns[MODELS], DEFAULT("gpu_models"), ANY, "acceptable GPU models, \"V100|A100\", if nodes differ; empty: any"),
     ROW_TEXT("cpu_milli", columns[CPU_MILLI], DEFAULT("cpu_milli"), ANY, "CPU cores requested, over all nodes, in 1/1000"),
     ROW_TEXT("memory_bytes", columns[MEMORY], DEFAULT("memory_bytes"), ANY, "memory requested, over all nodes; counted on nodes with memory_per_node"),
@@ -260,13 +276,17 @@ static int open_jobs(const void *params, const struct source_options *options, s
     int positions[JOB_COLUMNS];
     struct row_format rows = {.columns = columns, .n_columns = JOB_COLUMNS, .row = read_job,
                               .destroy_state = destroy_submissions};
-    user_times(&jobs->time, &rows);
-    int code = user_columns(&jobs->table, jobs->columns, optional, job_columns, JOB_COLUMNS, options->where, columns,
+    int code = user_times(&jobs->time, options->where, &rows, diag);
+    if (code == 0)
+        code = user_columns(&jobs->table, jobs->columns, optional, job_columns, JOB_COLUMNS, options->where, columns,
                             positions, &rows, diag);
     if (code != 0) return code;
     rows.state = mem_zalloc(1, sizeof(struct key_map));
     return rows.state == NULL ? diag_nomem(diag) : file_trace_jobs(&rows, &jobs->job_file, options, source, diag);
 }
+
+/* "as duration", then those of enum time_unit without TIME_CALENDAR. */
+static const char *const estimate_unit_names[] = {"as duration", "s", "ms", "us", "ns", "min", "h", "d", NULL};
 
 #define ROW_OF struct csv_jobs_params
 static const struct config_field job_params[] = {
@@ -274,8 +294,9 @@ static const struct config_field job_params[] = {
     TRACE_FILE_PARAMS("false"),
     TRACE_JOB_PARAMS,
     USER_TABLE_PARAMS,
-    ROW_CHOICE("duration_unit", duration_unit, DEFAULT("s"), time_unit_names + 2,
-               "unit of the duration and estimate columns"),
+    ROW_CHOICE("duration_unit", duration_unit, DEFAULT("s"), time_unit_names + 2, "unit of the duration column"),
+    ROW_CHOICE("estimate_unit", estimate_unit, DEFAULT("as duration"), estimate_unit_names,
+               "unit of the estimate column; Slurm's TimelimitRaw is in min"),
     {.name = "columns", .kind = CONFIG_SECTION, .fields = job_columns, .help = "names or numbers of the columns"},
     {0}};
 #undef ROW_OF

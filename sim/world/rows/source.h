@@ -83,6 +83,7 @@ struct job_record {
 struct source_place {
     int64_t row;
     double done_frac; /* of the bytes read; 0 when unknown */
+    sim_ns origin_ns; /* calendar time of time 0, since 1970, once a record was read; 0: unknown, or not the user's */
 };
 
 /* Code of notes about jobs whose batch size changes. No warning where types have regimes (sim/world/jobs). */

@@ -279,8 +279,8 @@ int64_t service_outstanding(const struct service *service);
 /* No event is left: an error, SIM_E_STALLED, if requests are in the system. It tells what they wait for. */
 int service_check_done(const struct service *service, struct diag *diag);
 
-/* How much of its trace the service has read, 0 .. 1. */
-double service_done_frac(const struct service *service);
+/* Where the service is in its trace. */
+struct source_place service_place(const struct service *service);
 
 /* As world_say_time_errors. */
 void service_say_time_errors(const struct service *service, struct time_errors *errors);

@@ -29,9 +29,9 @@ int service_check_done(const struct service *service, struct diag *diag)
                       name, verb, left == 1 ? "it" : "them");
 }
 
-double service_done_frac(const struct service *service)
+struct source_place service_place(const struct service *service)
 {
-    return service->source->place(service->source).done_frac;
+    return service->source->place(service->source);
 }
 
 static int compare_ids(const void *a, const void *b)

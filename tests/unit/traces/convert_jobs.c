@@ -82,6 +82,8 @@ TEST(what_is_left_out_is_told)
                  {"{'duration': '1s', 'cpus': 1}", "the CPUs and the memory of its jobs are left out", NULL},
                  {"{'duration': '1s', 'memory': '1GB'}", "the CPUs and the memory of its jobs are left out", NULL},
                  {"{'duration': '1s', 'nodes': 1}", "the numbers of nodes that its jobs ask for are left out", NULL},
+                 {"{'duration': '1s', 'estimate': '2s'}", "the run times that its users estimated are left out", NULL},
+                 {"{'duration': '1s', 'type': 'sft'}", "the users and types of its jobs are left out", NULL},
                  {"{'duration': '1s', 'loss': 0.5}", "the losses at the end of its trials are left out",
                   "the losses at the end of its trials are left out"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
@@ -119,7 +121,7 @@ TEST(jobs_without_a_run_time_are_refused)
             SCOPED(trace_source) trace = {0};
             snprintf(section, sizeof section, "{'format': 'inline-jobs', 'jobs': [{'duration': '1s'}, %s]}", jobs[i]);
             CHECK_EQ_INT(convert(&trace, section, writers[k], path), SIM_E_USAGE);
-            CHECK(trace.diag.n_errors == 1 && strstr(trace.diag.items[0].text, "no run time") != NULL);
+            CHECK(trace.diag.n_errors == 1 && strstr(trace.diag.items[0].text, "no run time before it runs") != NULL);
             CHECK(access(path, F_OK) != 0);
         }
 }

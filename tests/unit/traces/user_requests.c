@@ -96,7 +96,7 @@ TEST(what_is_wrong_is_named_with_its_place)
                                              "got '17:512'"},
         {LINE("5") LINE("5, \"class\": \"a\""), "2:15: error: this object has a 'class', and the first one has none"},
         {LINE("5") "{\"arrival_s\": 0.5, \"prompt_tokens\": 9, \"output_tokens\": 5}\n",
-         "2:15: error: 'arrival_s' runs backwards: 0.5 s before the row above"},
+         "2:15: error: 'arrival_s' runs backwards: 0.5 s before the latest row above"},
         {LINE("5, \"more\": [1"), "error: expected"},
         {"[1]\n", "1:1: error: expected '{'"},
         {"  [" LINE("5") "]\n", "write one object per line, without a list around them"}};

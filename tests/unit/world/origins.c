@@ -1,0 +1,97 @@
+/* Time 0 of traces that a site replays together: each log begins at its own first record, unless "origin" says when. */
+#include "tests/support/bed.h"
+#include "tests/support/harness.h"
+#include "tests/support/trace_source.h"
+
+/* A service whose log begins at `requests`, and jobs whose log begins at `jobs`. */
+static struct bed_rows *run(const char *requests, const char *jobs, const char *keys)
+{
+    char log[512], list[512], text[512];
+    snprintf(text, sizeof text, "arrival_s,prompt_tokens,output_tokens\n%s,100,10\n2026-03-01T20:00:00Z,100,10\n",
+             requests);
+    snprintf(log, sizeof log, "%s", trace_source_file("requests.csv", text));
+    snprintf(text, sizeof text, "submit_s,duration_s,gpus\n%s,600,8\n", jobs);
+    snprintf(list, sizeof list, "%s", trace_source_file("jobs.csv", text));
+    return bed_run(NULL,
+                   "{'cluster': {'gpu': 'h200-sxm', 'gpus_per_node': 8, 'nodes': 2}, 'services': {'chat': {'llm': "
+                   "'llama-3.1-8b', 'trace': {'format': 'csv', 'path': '%s'%s}}}, 'jobs': {'trace': {'format': "
+                   "'csv-jobs', 'path': '%s'%s}}}",
+                   log, keys, list, keys);
+}
+
+TEST(logs_that_begin_at_other_times_are_told)
+{
+    struct bed_rows *rows = run("2026-03-01T08:00:00Z", "2026-03-01T20:00:00Z", "");
+    const char *text = bed_warning(rows, "origins");
+    CHECK_EQ_INT(rows->code, 0);
+    MUST(text != NULL);
+    CHECK(strstr(text,
+                 "2026-03-01T08:00:00Z in the trace of service 'chat', and 2026-03-01T20:00:00Z in that of the jobs: "
+                 "they are shifted by 43200 s") != NULL);
+    CHECK_NEAR(rows->jobs[0].start_s, 0, 0.0);
+    bed_free(rows);
+}
+
+TEST(logs_of_one_beginning_are_not_told)
+{
+    static const struct {
+        const char *requests, *jobs, *keys;
+    } cases[] = {{"2026-03-01T20:00:00Z", "2026-03-01T20:00:00Z", ""},
+                 {"2026-03-01T19:59:01Z", "2026-03-01T20:00:00Z", ""},
+                 {"2026-03-01T08:00:00Z", "0", ""},
+                 {"2026-03-01T08:00:00Z", "2026-03-01T20:00:00Z", ", 'origin': 'first'"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct bed_rows *rows = run(cases[i].requests, cases[i].jobs, cases[i].keys);
+        CHECK_EQ_INT(rows->code, 0);
+        CHECK(bed_warning(rows, "origins") == NULL);
+        bed_free(rows);
+    }
+}
+
+/* Midnight, in UTC or in a zone: the requests come 8 and 20 hours later, the job 20. */
+TEST(one_origin_keeps_logs_together)
+{
+    static const struct {
+        const char *keys;
+        double later_s;
+    } cases[] = {{", 'origin': '2026-03-01'", 0}, {", 'origin': '2026-03-01T00:00+01:00'", 3600}};
+    for (size_t i = 0; i < 2; i++) {
+        struct bed_rows *rows = run("2026-03-01T08:00:00Z", "2026-03-01T20:00:00Z", cases[i].keys);
+        CHECK_EQ_INT(rows->code, 0);
+        MUST(rows->n_requests == 2 && rows->n_jobs == 1);
+        CHECK_NEAR(rows->requests[0].arrival_s, 28800 + cases[i].later_s, 0.0);
+        CHECK_NEAR(rows->requests[1].arrival_s, 72000 + cases[i].later_s, 0.0);
+        CHECK_NEAR(rows->jobs[0].submit_s, 72000 + cases[i].later_s, 0.0);
+        CHECK(bed_warning(rows, "origins") == NULL);
+        bed_free(rows);
+    }
+}
+
+/* A window begins time anew: at its beginning, in all traces that have it. */
+TEST(a_window_moves_the_origin)
+{
+    struct bed_rows *rows = run("2026-03-01T08:00:00Z", "2026-03-01T20:00:00Z",
+                                ", 'origin': '2026-03-01', 'window': ['20h', '21h']");
+    CHECK_EQ_INT(rows->code, 0);
+    MUST(rows->n_requests == 1 && rows->n_jobs == 1);
+    CHECK_NEAR(rows->requests[0].arrival_s, 0, 0.0);
+    CHECK_NEAR(rows->jobs[0].submit_s, 0, 0.0);
+    CHECK(bed_warning(rows, "origins") == NULL);
+    bed_free(rows);
+}
+
+TEST(wrong_origins_are_refused)
+{
+    static const struct {
+        const char *keys, *says;
+    } cases[] = {{", 'origin': 'noon'", "'origin' must be a time, got 'noon'"},
+                 {", 'origin': '2026-03-02'", "s before the \"origin\"; choose an earlier \"origin\""}};
+    for (size_t i = 0; i < 2; i++) {
+        SCOPED(trace_source) trace = {0};
+        const char *path = trace_source_file("r.csv", "arrival_s,prompt_tokens,output_tokens\n2026-03-01T08:00Z,1,1\n");
+        int code = trace_source_requests(&trace, 1, "{'format': 'csv', 'path': '%s'%s}", path, cases[i].keys);
+        if (code == 0) code = trace_source_totals(&trace).code;
+        CHECK_EQ_INT(code, i == 0 ? SIM_E_CONFIG : SIM_E_DATA);
+        if (strstr(trace.message, cases[i].says) == NULL) CHECK_EQ_STR(trace.message, cases[i].says);
+    }
+}
