@@ -119,6 +119,21 @@ static void warn_commands(const struct unread_env *env)
         warn(env, "commands go out of band ('path')", "", "cluster.power.commands.in_band");
 }
 
+/* Means beyond what a GPU draws are often those of a node. */
+static void warn_draws(const struct unread_env *env)
+{
+    const struct config_list *types = &env->scenario->jobs.all_types;
+    for (size_t i = 0; i < types->n; i++) {
+        const struct job_type *type = (const struct job_type *)types->items + i;
+        char path[DIAG_WHERE_CHARS];
+        snprintf(path, sizeof path, "jobs.types.%s.power.mean", type->name);
+        if (type->power.mean_w > 1.1 * env->most_tdp_w)
+            diag_warning(env->diag, config_where(env->config, path), "it is that of one GPU",
+                         "'%s' is %.6g W, but no GPU of the site has a TDP above %.6g W", path, type->power.mean_w,
+                         env->most_tdp_w);
+    }
+}
+
 void scenario_warn_unread(const struct unread_env *env)
 {
     const bool has_jobs = env->scenario->jobs.trace.entry != NULL;
@@ -129,7 +144,9 @@ void scenario_warn_unread(const struct unread_env *env)
         warn_saves(env);
     }
     warn_switches(env);
-    if (env->has_power)
+    const bool has_power = !isnan(env->most_tdp_w);
+    if (has_power && has_jobs) warn_draws(env);
+    if (has_power)
         warn_commands(env);
     else
         warn_powerless(env);

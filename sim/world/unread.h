@@ -1,5 +1,5 @@
 /* Settings of jobs, failures and power that nothing reads in a scenario: those listed here get a warning that they
- * have no effect, and why. Those of a service are in service/fleet_unread.c, those of offers in
+ * have no effect, and why. So does a power that no GPU draws. Those of a service are in service/fleet_unread.c, those of offers in
  * market/market_offers.c. */
 #ifndef ORRERY_WORLD_UNREAD_H
 #define ORRERY_WORLD_UNREAD_H
@@ -16,7 +16,7 @@ struct unread_env {
     const struct scenario *scenario;
     const struct config *config;   /* that the scenario was bound from; NULL: no value counts as given */
     const struct cluster *cluster; /* as built: a network may have given it racks */
-    bool has_power;                /* the power of the site is simulated */
+    double most_tdp_w;             /* of the site's GPUs; NAN: the power of the site is not simulated */
     bool reads_estimates;          /* the scheduler reads estimates of run times */
     struct diag *diag;
 };

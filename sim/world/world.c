@@ -350,7 +350,7 @@ static void warn_unread(const struct world *world)
     const struct unread_env env = {.scenario = world->scenario,
                                    .config = world->options.config,
                                    .cluster = world->cluster,
-                                   .has_power = world->power != NULL,
+                                   .most_tdp_w = world->power != NULL ? power_most_tdp_w(world->power) : (double)NAN,
                                    .reads_estimates = world->jobs != NULL && jobs_reads_estimates(world->jobs),
                                    .diag = world->site.diag};
     scenario_warn_unread(&env);

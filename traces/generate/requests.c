@@ -36,9 +36,10 @@ struct sessions {
         uint64_t *ids;
     } * ring; /* [max_sessions], the latest ones */
     uint64_t n_begun, next_id;
+    int64_t n_wanted, n_continued; /* requests that were to continue a session, and that did */
 };
 
-enum { MAX_TRIES = 16 };
+enum { MAX_TRIES = 16, LEAST_WANTED = 10 };
 
 #define ROW_OF struct session_params
 static const struct config_field session_fields[] = {
@@ -97,6 +98,8 @@ static int sessions_next(struct sessions *sessions, struct request_record *reque
     if (params->continue_frac == 0) return 0;
     bool wanted = rng_uniform(&sessions->rng) < params->continue_frac;
     struct session *session = wanted ? find_session(sessions, request->prompt_tokens) : NULL;
+    sessions->n_wanted += wanted;
+    sessions->n_continued += session != NULL;
     if (session == NULL) session = begin_session(sessions);
     size_t n = (size_t)((request->prompt_tokens + params->block_tokens - 1) / params->block_tokens);
     if (vec_reserve(&session->ids, &session->capacity, n) != 0) return diag_nomem(diag);
@@ -281,12 +284,21 @@ static struct source_place generator_place(const struct stream *stream)
     return generate_end_place(&generator->params->end, generator->n, generator->now_ns);
 }
 
+/* Where prompts are alike, hardly any is longer than an earlier one. */
 static bool generator_note(const struct stream *stream, size_t index, struct source_note *note)
 {
-    (void)stream;
-    (void)index;
-    (void)note;
-    return false;
+    const struct generator *generator = (const struct generator *)stream;
+    int64_t n_wanted = 0, n_continued = 0;
+    for (size_t i = 0; i < generator->n_kinds; i++) {
+        n_wanted += generator->kinds[i].sessions.n_wanted;
+        n_continued += generator->kinds[i].sessions.n_continued;
+    }
+    if (index > 0 || n_wanted < LEAST_WANTED || 2 * n_continued >= n_wanted) return false;
+    *note = (struct source_note){.code = "not-continued",
+                                 .text = "requests that were to continue a session began one, as no recent session has a "
+                                         "shorter prompt; the trace format 'generate-sessions' has turns that grow",
+                                 .count = n_wanted - n_continued};
+    return true;
 }
 
 static void generator_close(struct stream *stream)

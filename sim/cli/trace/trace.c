@@ -23,6 +23,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <time.h>
 
 struct trace_options {
     struct option_texts settings, caches;
@@ -304,6 +305,17 @@ static const struct trace_writer *find_writer(struct cli *cli, const char *name,
     return found >= 0 ? trace_writer_find(names[found]) : NULL;
 }
 
+/* Calendar times do not come into the new file. */
+static void put_origin(struct cli *cli, struct source_place place)
+{
+    const time_t second = (time_t)(place.origin_ns / SIM_NS_PER_S);
+    char when[32];
+    struct tm tm;
+    if (place.origin_ns == 0) return;
+    strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&second, &tm));
+    answer_print(cli->out, "; its time 0 was %s", when);
+}
+
 static int convert(struct cli *cli, const struct trace_options *options, const char *path, struct opened *trace)
 {
     (void)path;
@@ -323,12 +335,14 @@ static int convert(struct cli *cli, const struct trace_options *options, const c
     if (code != 0) return code;
     code = requests ? trace_convert_requests(trace->requests, writer, options->output, &n, &cli->diag)
                     : trace_convert_jobs(trace->jobs, writer, options->output, &n, &cli->diag);
-    if (code == 0)
-        answer_print(cli->out, "%s: %" PRId64 " %s\n", options->output, n,
-                     writer->session != NULL ? "sessions"
-                     : requests              ? "requests"
-                                             : "jobs");
-    return code;
+    if (code != 0) return code;
+    answer_print(cli->out, "%s: %" PRId64 " %s", options->output, n,
+                 writer->session != NULL ? "sessions"
+                 : requests              ? "requests"
+                                         : "jobs");
+    put_origin(cli, requests ? trace->requests->place(trace->requests) : trace->jobs->place(trace->jobs));
+    answer_print(cli->out, "\n");
+    return 0;
 }
 
 /* --- The verb --- */

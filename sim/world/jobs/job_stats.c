@@ -436,6 +436,21 @@ static int warn_of_speedup(const struct job_stats *stats)
     return stats->sink->warning(stats->sink->context, &row);
 }
 
+/* Estimates in another unit than run times, mostly. */
+static int warn_of_estimates(const struct job_stats *stats, const struct jobs *jobs)
+{
+    char text[DIAG_TEXT_CHARS];
+    const bool is_most = 2 * stats->n_short_estimates > stats->n_submitted;
+    if (!is_most || stats->sink->warning == NULL || !jobs_reads_estimates(jobs)) return 0;
+    snprintf(text, sizeof text,
+             "%" PRId64 " of %" PRId64
+             " jobs run for over twice their estimate, which the scheduler reads: csv-jobs have "
+             "'estimate_unit' beside 'duration_unit'",
+             stats->n_short_estimates, stats->n_submitted);
+    const struct warning_row row = {.t_s = (double)NAN, .code = "short-estimates", .text = text, .count = 1};
+    return stats->sink->warning(stats->sink->context, &row);
+}
+
 /* Up to the last finish, or to the end of the run when jobs still run then. */
 static double mean_gpus_in_use(const struct job_stats *stats, sim_ns now)
 {
@@ -546,6 +561,7 @@ int job_stats_emit(const struct job_stats *stats, const struct jobs *jobs, sim_n
     if (code == 0) code = warn_of_rejections(stats);
     if (code == 0) code = job_requests_warn(stats);
     if (code == 0) code = warn_of_speedup(stats);
+    if (code == 0) code = warn_of_estimates(stats, jobs);
     if (code == 0) code = job_types_warn(&jobs->types_seen, &jobs->config->all_types, jobs->site, jobs->cluster);
     for (size_t i = 0; code == 0 && i < sizeof metrics / sizeof metrics[0]; i++)
         code = metric_emit(stats->sink, metrics[i].name, metrics[i].value);

@@ -49,6 +49,7 @@ struct job_stats {
     int row_code;        /* of the first live row that failed; 0: none did */
     sim_ns warmup_ns;
     int64_t n_estimated; /* submitted jobs whose estimate is not their run time */
+    int64_t n_short_estimates; /* of these, jobs whose run time is over twice the estimate */
     int64_t n_submitted, n_ended, n_rejected, n_preemptions;
     int64_t n_cancelled, n_failed; /* of n_ended */
     int64_t n_widened;             /* jobs with more GPUs than asked for, and a speed in proportion that nobody chose */

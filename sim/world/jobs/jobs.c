@@ -223,6 +223,7 @@ static struct job *enter(struct jobs *jobs)
     job->status = record->status;
     owner_init_passing(&job->finish, OWNER_ID_JOBS, job_number(job));
     jobs->stats.n_estimated += estimate_ns != record->duration_ns;
+    jobs->stats.n_short_estimates += estimate_ns < record->duration_ns / 2;
     append(jobs, job);
     return job;
 }

@@ -281,6 +281,13 @@ static void destroy(void *self)
     mem_free(power);
 }
 
+double power_most_tdp_w(const struct power *power)
+{
+    double most_w = power->types[0].gpu.tdp_w;
+    for (size_t i = 1; i <= power->env.cluster->node_types.n; i++) most_w = fmax(most_w, power->types[i].gpu.tdp_w);
+    return most_w;
+}
+
 int power_create(const struct power_env *env, struct power **out)
 {
     const struct power_config *config = env->power;

@@ -43,6 +43,9 @@ struct power_env {
  * if the scenario has no section "power". */
 int power_create(const struct power_env *env, struct power **power);
 
+/* The highest TDP of the site's GPUs. */
+double power_most_tdp_w(const struct power *power);
+
 /* Energy and power of the site at a time at which no event is pending. */
 double power_site_j(struct power *power, sim_ns at);
 double power_site_w(struct power *power, sim_ns at);

@@ -473,3 +473,25 @@ TEST(formats_have_one_open_function_and_unique_names)
     while (trace_alternative(NULL, "request-trace", n, &alternative)) n++;
     CHECK(n > 0 && n < trace_format_count());
 }
+
+/* Prompts of one length are never longer than an earlier one: no session goes on, and the trace says so. */
+TEST(sessions_that_cannot_go_on_are_told)
+{
+    static const struct {
+        const char *keys;
+        bool is_told;
+    } cases[] = {{"'prompt': {'distribution': 'fixed', 'tokens': 600}, 'sessions': {'continue': 0.8}", true},
+                 {"'prompt': {'distribution': 'fixed', 'tokens': 600}, 'sessions': {'continue': 0}", false},
+                 {"'prompt': {'distribution': 'uniform', 'min': 1, 'max': 9000}, 'sessions': {'continue': 0.8}", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        SCOPED(trace_source) trace = {0};
+        struct request_record r;
+        MUST(trace_source_requests(&trace, 1,
+                                   "{'format': 'generate', 'count': 200, 'arrival': {'process': 'poisson', 'rate':"
+                                   " '1/s'}, %s}",
+                                   cases[i].keys) == 0);
+        while (trace_source_request(&trace, &r) == 1) continue;
+        const int64_t n_told = trace_source_note(&trace, "not-continued");
+        CHECK(cases[i].is_told ? n_told > 130 && n_told < 190 : n_told == 0);
+    }
+}

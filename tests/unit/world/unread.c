@@ -189,6 +189,49 @@ TEST(requests_that_a_placement_does_not_look_at_are_counted)
     }
 }
 
+/* The power of a job type is that of one GPU: that of a node is told, what a GPU may draw for a while is not. */
+TEST(a_power_that_no_gpu_draws_is_told)
+{
+    static const struct {
+        const char *mean;
+        int n_warnings;
+    } cases[] = {{"700W", 0}, {"760W", 0}, {"780W", 1}, {"6kW", 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct bed_rows *rows = bed_run(
+            BED(.quiet = true),
+            "{'cluster': {'gpu': 'h200-sxm', 'nodes': 1, 'server_power': {'idle': '1kW', 'per_gpu_watt': 0.5}, 'power': "
+            "{'budget': '100kW'}}, 'jobs': {'types': {'default': {'power': {'mean': '%s'}}}, 'trace': {'format': "
+            "'inline-jobs', 'jobs': [{'duration': '1h', 'gpus': 8}]}}}",
+            cases[i].mean);
+        CHECK_EQ_INT(rows->code, 0);
+        CHECK_EQ_INT(rows->diag.n_warnings, cases[i].n_warnings);
+        bed_free(rows);
+    }
+}
+
+/* Half of the jobs may outrun twice their estimates; schedulers that read none do not care. */
+TEST(estimates_of_another_unit_are_told)
+{
+    static const struct {
+        const char *scheduler, *estimates[3];
+        bool is_told;
+    } cases[] = {{"easy", {"2s", "2s", "100s"}, true},
+                 {"easy", {"2s", "100s", "100s"}, false},
+                 {"easy", {"50s", "50s", "50s"}, false},
+                 {"fifo", {"2s", "2s", "2s"}, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct bed_rows *rows = bed_run(
+            NULL,
+            "{'cluster': {'nodes': 1}, 'jobs': {'scheduler': '%s', 'trace': {'format': 'inline-jobs', 'jobs': ["
+            "{'duration': '100s', 'estimate': '%s'}, {'duration': '100s', 'estimate': '%s'},"
+            " {'duration': '100s', 'estimate': '%s'}]}}}",
+            cases[i].scheduler, cases[i].estimates[0], cases[i].estimates[1], cases[i].estimates[2]);
+        CHECK_EQ_INT(rows->code, 0);
+        CHECK((bed_warning(rows, "short-estimates") != NULL) == cases[i].is_told);
+        bed_free(rows);
+    }
+}
+
 /* A cap that is far above the budget leaves it over the whole run. */
 TEST(a_capper_that_does_not_keep_the_budget_says_so)
 {
