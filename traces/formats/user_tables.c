@@ -1,9 +1,10 @@
-/* Tables whose columns the user names: "columns": {"arrival": "TIMESTAMP", ...}, or numbers ("1" is the first) when the
- * file has no header. With the default names, csv and csv-jobs read what `orrery trace convert` writes.
+/* Tables whose columns the user names: "columns": {"arrival": "TIMESTAMP", ...}, or numbers ("1" is the first) when
+ * the file has no header. With the default names, csv and csv-jobs read what `orrery trace convert` writes.
  *
  * Times are seconds, or calendar times if the first row has one; "time_unit" names another unit. Numeric times count
  * from the file's own zero, calendar times and Unix times (seconds from 10^9 on) from the first record; "origin"
- * changes that, also to a calendar time, which several files may share. The first row shows what separates columns. Lines that begin with '#' are comments. */
+ * changes that, also to a calendar time, which several files may share. The first row shows what separates columns.
+ * Lines that begin with '#' are comments. */
 #include "traces/formats/user_table.h"
 
 #include "traces/registry.h"
@@ -84,9 +85,9 @@ int user_columns(const struct user_table *table, const char *const *names, const
 
 /* --- csv-jobs --- */
 
-/* Any table of jobs. Only submission, duration and GPUs are required. Empty fields of the others mean: the 0-based
- * row (job_id, also where it is no number), free choice (nodes), a whole GPU (gpu_milli), the duration (estimate), no
- * name (group, user, type), completed (fate; others are cancelled, failed and the states of Slurm), any model (gpu_models,
+/* Any table of jobs. Only submission, duration and GPUs are required. Empty fields of the others mean: the 0-based row
+ * (job_id, also where it is no number), free choice (nodes), a whole GPU (gpu_milli), the duration (estimate), no name
+ * (group, user, type), completed (fate; others are cancelled, failed and the states of Slurm), any model (gpu_models,
  * "V100|A100"), unknown (cpu_milli, memory_bytes), no other job (after). A job comes after the jobs of earlier rows
  * whose ids "after" lists, separated by blanks; "7:1.5" adds 1.5 s for the data of job 7 to come to another node, "7!"
  * lets job 7 keep its GPUs until this job starts, and "2of 3 7 8" waits for two of three. */
