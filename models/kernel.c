@@ -28,17 +28,22 @@
     {"quantise_efficiency", "share of the memory bandwidth while activations are narrowed", PLAIN, 0.1, 0.005, 1.2},   \
     {"quantise_row_time", "an SM's time for each row of activations while they are narrowed", OPTIONAL_SECONDS, 3e-7, 1e-9, 1e-5}
 
+#define GEMM_STEP                                                                                                      \
+    {"step_time", "a tile's least time for each step of k", ENGINE_SECONDS, 7e-10, 1e-11, 1e-7}
+
 static const struct kernel_param gemm_table[] = {GEMM_PARAMS(4e-6)};
 static const struct kernel_param gemm_fp8_table[] = {GEMM_PARAMS(1.2e-5), GEMM_NARROWING};
+static const struct kernel_param gemm_steps_table[] = {GEMM_PARAMS(1.2e-5), GEMM_NARROWING, GEMM_STEP};
 static const struct kernel_param gemm_by_rows_table[] = {
     GEMM_PARAMS(1.2e-5),
     GEMM_NARROWING,
+    GEMM_STEP,
     {"tiles_by_rows", "whether the tile follows from the rows, as in vLLM's kernels", ENGINE_SWITCH, 0.0, 0.0, 1.0},
-    {"step_time", "a tile's least time for each step of k, where it follows from the rows", ENGINE_SECONDS, 7e-10, 1e-11, 1e-7},
     {"one_row_time", "more, for products of one row in this benchmark", ENGINE_SECONDS, 5e-6, 1e-9, 1e-4},
 };
 static const char *const gemm_axes[] = {"m", "n", "k"};
 #define gemm_fp8_axes gemm_axes
+#define gemm_steps_axes gemm_axes
 #define gemm_by_rows_axes gemm_axes
 
 static const struct kernel_param prefill_table[] = {
@@ -157,8 +162,8 @@ static const char *const scan_axes[] = {"queries", "pairs", "keys", "sequences"}
 #define decoding_scan_axes scan_axes
 
 enum kernel_kind {
-    SCAN, DECODING_SCAN, GEMM, GEMM_FP8, GEMM_BY_ROWS, PREFILL, DECODE, ELEMENTWISE, MOE, SENT_MOE, COLLECTIVE, EXCHANGE,
-    LOW_EXCHANGE
+    SCAN, DECODING_SCAN, GEMM, GEMM_FP8, GEMM_STEPS, GEMM_BY_ROWS, PREFILL, DECODE, ELEMENTWISE, MOE, SENT_MOE,
+    COLLECTIVE, EXCHANGE, LOW_EXCHANGE
 };
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -166,6 +171,7 @@ enum kernel_kind {
 
 #define GEMM_INFO(text) INFO(text, gemm, "weights")
 #define GEMM_FP8_INFO(text) INFO(text, gemm_fp8, "weights")
+#define GEMM_STEPS_INFO(text) INFO(text, gemm_steps, "weights")
 #define GEMM_BY_ROWS_INFO(text) INFO(text, gemm_by_rows, "weights")
 #define PREFILL_INFO(text) INFO(text, prefill, "kv")
 #define DECODE_INFO(text) INFO(text, decode, "kv")
@@ -232,6 +238,7 @@ enum number_format kernel_call_compute(const struct kernel_call *call)
 {
     switch (kinds[call->class]) {
     case GEMM:
+    case GEMM_STEPS:
     case GEMM_BY_ROWS:
     case GEMM_FP8: return call->shape.gemm.compute;
     case PREFILL: return call->shape.prefill.compute;
@@ -252,6 +259,7 @@ void kernel_call_axes(const struct kernel_call *call, double axes[KERNEL_MAX_AXE
 {
     switch (kinds[call->class]) {
     case GEMM:
+    case GEMM_STEPS:
     case GEMM_BY_ROWS:
     case GEMM_FP8: gemm_place(&call->shape.gemm, axes); return;
     case PREFILL: prefill_place(&call->shape.prefill, axes); return;
@@ -279,6 +287,7 @@ struct kernel_formats kernel_call_formats(const struct kernel_call *call)
     struct kernel_formats formats = {FORMAT_FP16, FORMAT_FP16};
     switch (kinds[call->class]) {
     case GEMM:
+    case GEMM_STEPS:
     case GEMM_BY_ROWS:
     case GEMM_FP8: formats = (struct kernel_formats){call->shape.gemm.weights, call->shape.gemm.compute}; break;
     case PREFILL: formats = (struct kernel_formats){call->shape.prefill.kv, call->shape.prefill.compute}; break;
@@ -354,6 +363,7 @@ struct kernel_time kernel_call_time(const union kernel_params *params, const str
 {
     switch (kinds[call->class]) {
     case GEMM:
+    case GEMM_STEPS:
     case GEMM_BY_ROWS:
     case GEMM_FP8: return gemm_time(&params->gemm, gpu, &call->shape.gemm);
     case PREFILL: return prefill_time(params, gpu, call);
@@ -487,6 +497,7 @@ static const struct kernel_member scan_members[] = {
 
 #define GEMM_MEMBERS gemm_members
 #define GEMM_FP8_MEMBERS gemm_members
+#define GEMM_STEPS_MEMBERS gemm_members
 #define GEMM_BY_ROWS_MEMBERS gemm_members
 #define PREFILL_MEMBERS prefill_members
 #define DECODE_MEMBERS decode_members

@@ -23,7 +23,7 @@
     X(KERNEL_GEMM, "gemm", GEMM)                                                                                       \
     X(KERNEL_GEMM_FP8, "gemm_fp8", GEMM_BY_ROWS)         /* a scale per tensor, row or column */                       \
     X(KERNEL_GEMM_FP8_BLOCK, "gemm_fp8_block", GEMM_FP8) /* a scale per block of weights */                            \
-    X(KERNEL_GEMM_NVFP4, "gemm_nvfp4", GEMM_FP8)         /* activations in 4 bits, too */                              \
+    X(KERNEL_GEMM_NVFP4, "gemm_nvfp4", GEMM_STEPS)       /* activations in 4 bits, too */                              \
     X(KERNEL_GEMM_INT4, "gemm_int4", GEMM)               /* weights of 4 bits, activations of 16 */                    \
     X(KERNEL_PREFILL_ATTENTION, "prefill_attention", PREFILL)                                                          \
     X(KERNEL_DECODE_ATTENTION, "decode_attention", DECODE)                                                             \

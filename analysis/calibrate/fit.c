@@ -12,6 +12,9 @@
 
 enum { MAX_ROWS = 5000 };
 
+/* An engine's parameters enter a fit only where, together, they lower its loss by this share. */
+static const double engine_gain_frac = 0.1;
+
 /* --- models --- */
 
 static double class_seconds(const union kernel_params *params, const struct profile_row *row)
@@ -26,12 +29,19 @@ struct fit_model fit_model_of(enum kernel_class class)
                               .seconds = class_seconds};
 }
 
+/* A model without the parameters of an engine, which stand last. */
+static struct fit_model without_engine(const struct fit_model *model)
+{
+    struct fit_model plain = *model;
+    while (plain.params[plain.n_params - 1].stage == PARAM_OF_ENGINE) plain.n_params--;
+    return plain;
+}
+
 struct fit_model fit_model_in(enum kernel_class class, const char *set)
 {
-    struct fit_model model = fit_model_of(class);
+    const struct fit_model model = fit_model_of(class);
     const bool serves_all = set != NULL && (strcmp(set, "isolated") == 0 || strcmp(set, "in-model") == 0);
-    while (serves_all && model.params[model.n_params - 1].stage == PARAM_OF_ENGINE) model.n_params--;
-    return model;
+    return serves_all ? without_engine(&model) : model;
 }
 
 union kernel_params fit_model_initial(const struct fit_model *model)
@@ -418,8 +428,8 @@ static void give_up_idle(const struct search *search, union kernel_params *param
     }
 }
 
-/* Fits the free parameters, with *params as one starting point. */
-static int run_search(struct search *search, union kernel_params *params, struct diag *diag)
+/* Fits the free parameters, with *params as one starting point. Sets *loss, that of a row on average. */
+static int run_search(struct search *search, union kernel_params *params, double *loss, struct diag *diag)
 {
     const char *name = search->model->name;
     union kernel_params best;
@@ -431,6 +441,7 @@ static int run_search(struct search *search, union kernel_params *params, struct
     if (!isfinite(cost))
         return diag_error(diag, SIM_E_DATA, NULL, NULL, "no parameters of '%s' give its rows a finite time", name);
     *params = best;
+    *loss = cost;
     give_up_idle(search, params);
     return 0;
 }
@@ -449,33 +460,51 @@ static int fit_late(struct search *search, union kernel_params *params, struct d
     search->fixed = *params;
     search->tries = false;
     choose_params(search, true);
-    return run_search(search, params, diag);
+    double loss;
+    return run_search(search, params, &loss, diag);
 }
 
-/* Fits all but the late parameters, then these. */
-static int fit_in_turn(struct search *search, const struct profile_row *rows, size_t n, union kernel_params *params,
-                       struct diag *diag)
+/* Fits all but the late parameters, then these. *loss is that of the former. */
+static int fit_in_turn(const struct fit_model *model, const struct profile_row **chosen, const struct profile_row *rows,
+                       size_t n, union kernel_params *params, double *loss, struct diag *diag)
 {
-    choose_rows(search, rows, n, false);
-    choose_params(search, false);
-    const int status = run_search(search, params, diag);
+    struct search search = {.model = model, .rows = chosen, .fixed = *params, .tries = true};
+    choose_rows(&search, rows, n, false);
+    choose_params(&search, false);
+    const int status = run_search(&search, params, loss, diag);
     if (status != 0) return status;
-    choose_rows(search, rows, n, true);
-    return fit_late(search, params, diag);
+    choose_rows(&search, rows, n, true);
+    return fit_late(&search, params, diag);
+}
+
+/* Fits a model without the parameters of an engine, and with them where it has any. Keeps the former, unless the latter
+ * lower the loss enough. */
+static int fit_both(const struct fit_model *model, const struct profile_row **chosen, const struct profile_row *rows,
+                    size_t n, union kernel_params *params, struct diag *diag)
+{
+    const struct fit_model plain = without_engine(model);
+    union kernel_params with = *params;
+    for (size_t i = plain.n_params; i < model->n_params; i++)
+        params->values[i] = kernel_param_default(&model->params[i]);
+    double plain_loss, loss;
+    int status = fit_in_turn(&plain, chosen, rows, n, params, &plain_loss, diag);
+    if (status != 0 || plain.n_params == model->n_params) return status;
+    status = fit_in_turn(model, chosen, rows, n, &with, &loss, diag);
+    if (status == 0 && loss <= (1.0 - engine_gain_frac) * plain_loss) *params = with;
+    return status;
 }
 
 int fit_model_to(const struct fit_model *model, const struct profile_row *rows, size_t n, const bool *held_out,
                  union kernel_params *params, struct diag *diag)
 {
-    struct search search = {.model = model, .fixed = *params, .tries = true};
     struct profile_row *own = mem_alloc((n + 1) * sizeof *own);
-    search.rows = mem_alloc((n + 1) * sizeof *search.rows);
+    const struct profile_row **chosen = mem_alloc((n + 1) * sizeof *chosen);
     int status = 0;
-    if (own == NULL || search.rows == NULL)
+    if (own == NULL || chosen == NULL)
         status = diag_nomem(diag);
     else
-        status = fit_in_turn(&search, own, copy_rows(model, rows, n, held_out, own), params, diag);
-    mem_free(search.rows);
+        status = fit_both(model, chosen, own, copy_rows(model, rows, n, held_out, own), params, diag);
+    mem_free(chosen);
     mem_free(own);
     return status;
 }

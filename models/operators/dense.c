@@ -11,42 +11,49 @@ static const double splits[] = {1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0};
 
 enum { TILES = sizeof tiles / sizeof *tiles, SPLITS = sizeof splits / sizeof *splits };
 
-/* Seconds of computing, nothing else in the way, with the best tile for each split. */
+/* How many of the splits a kernel has: one whose tiles walk along k step by step has none but 1. */
+static int count_splits(const struct gemm_params *params)
+{
+    return params->step_s > 0.0 ? 1 : SPLITS;
+}
+
+/* Seconds of computing, nothing else in the way, with the best tile for each of n splits. */
 static void best_tiles(const struct gemm_params *params, const struct gemm_shape *shape, double sms,
-                       double sm_flop_per_s, double compute_s[SPLITS])
+                       double sm_flop_per_s, int n, double compute_s[SPLITS])
 {
     double depth[SPLITS];
-    for (int j = 0; j < SPLITS; j++) depth[j] = shape->k / splits[j] + params->prologue_k;
+    const double steps_s = shape->k * params->step_s;
+    for (int j = 0; j < n; j++) depth[j] = shape->k / splits[j] + params->prologue_k;
     for (int i = 0; i < TILES; i++) {
         const double a = tiles[i].a, b = tiles[i].b;
         const double loss = 1.0 / params->flop_frac + params->tile_loss * (a + b) / (a * b);
         const double k_s = 2.0 * a * b * loss / sm_flop_per_s; /* each step of k in a tile */
         const double full_waves = round_up(shape->m / a) * round_up(shape->n / b) / sms;
-        for (int j = 0; j < SPLITS; j++) {
+        for (int j = 0; j < n; j++) {
             const double waves = full_waves * splits[j];
-            const double wave = params->wave_frac * round_up(waves) +
-                                (1.0 - params->wave_frac) * (waves > 1.0 ? waves : 1.0);
-            const double seconds = wave * depth[j] * k_s;
+            const double whole = round_up(waves);
+            const double wave = params->wave_frac * whole + (1.0 - params->wave_frac) * (waves > 1.0 ? waves : 1.0);
+            const double seconds = larger_of(wave * depth[j] * k_s, whole * steps_s);
             if (i == 0 || seconds < compute_s[j]) compute_s[j] = seconds;
         }
     }
 }
 
-/* The best split: sets time->compute_s and returns the seconds after the start. A soft maximum is not below the larger
- * of its operands, so that most splits need none. */
-static double best_split_s(const struct gemm_params *params, const double compute_s[SPLITS], double reduce_s,
+/* The best of n splits: sets time->compute_s and returns the seconds after the start. A soft maximum is not below the
+ * larger of its operands, so that most splits need none. */
+static double best_split_s(const struct gemm_params *params, int n, const double compute_s[SPLITS], double reduce_s,
                            struct kernel_time *time)
 {
     double least_s[SPLITS];
     int first = 0;
-    for (int i = 0; i < SPLITS; i++) {
+    for (int i = 0; i < n; i++) {
         least_s[i] = (compute_s[i] > time->memory_s ? compute_s[i] : time->memory_s) +
                      (i > 0 ? reduce_s * splits[i] : 0.0);
         if (least_s[i] < least_s[first]) first = i;
     }
     double best_s = (double)INFINITY;
-    for (int i = 0; i < SPLITS; i++) {
-        const int at = (first + i) % SPLITS;
+    for (int i = 0; i < n; i++) {
+        const int at = (first + i) % n;
         if (least_s[at] >= best_s) continue;
         const double seconds = soft_max(compute_s[at], time->memory_s, params->softness) +
                                (at > 0 ? reduce_s * splits[at] : 0.0);
@@ -154,9 +161,10 @@ struct kernel_time gemm_time(const struct gemm_params *params, const struct gpu_
     }
     time.memory_s = time.bytes / (params->bandwidth_frac * gpu->memory_bytes_per_s);
     double compute_s[SPLITS];
-    best_tiles(params, shape, sms, sm_flop_per_s, compute_s);
+    const int n_splits = count_splits(params);
+    best_tiles(params, shape, sms, sm_flop_per_s, n_splits, compute_s);
     const double reduce_s = params->split_cost * 8.0 * m * n / gpu->memory_bytes_per_s;
-    time.seconds = time.overhead_s + best_split_s(params, compute_s, reduce_s, &time);
+    time.seconds = time.overhead_s + best_split_s(params, n_splits, compute_s, reduce_s, &time);
     return time;
 }
 

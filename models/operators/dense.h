@@ -20,6 +20,10 @@
  * the model the library picks the best kernel. Real libraries do not always: the remaining error lies there (136 to
  * 384 rows).
  *
+ * A kernel with step_s is never split (s = 1). Its tiles walk along k in no less than step_s for each k, by the latency
+ * of their loads: max(C, ceil(w) k step_s) takes the place of C. So do vLLM's products in nvfp4 on sm100, as their
+ * times show (configs/calibration/releases/README.md); no source states it.
+ *
  * With tiles_by_rows the tile follows from the rows, as in vLLM's CUTLASS kernels in fp8, which never split:
  *
  *     t = start_s + Q + [m = 1] one_row_s + soft_max(C, M; softness)
@@ -54,8 +58,8 @@ struct gemm_params {
     double split_cost;     /* reduction after split-K, in passes over 8 byte partial sums */
     double quantise_frac;  /* share of the memory bandwidth while A is narrowed to 8 bits; 0: it comes that narrow */
     double quantise_row_s; /* of each row of A on an SM, while it is narrowed; 0: not fitted */
+    double step_s;         /* least time of a tile for each k, by the latency of its loads; 0: not fitted */
     double tiles_by_rows;  /* 1: the tile follows from the rows; 0: the best tile and split */
-    double step_s;         /* least time of a tile for each k, by the latency of its loads; with tiles_by_rows */
     double one_row_s;      /* more, for a product of one row: of a benchmark: not in what is priced */
 };
 

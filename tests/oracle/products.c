@@ -201,8 +201,9 @@ TEST(four_bits_on_b200)
     check_isolated(&isolated[3]);
 }
 
-/* Errors of a sample of the products in fp8 that a named set has, in folds by shape. */
-static bool measure_named(const char *gpu, const char *file, const char *set, struct fold_report *report)
+/* Errors of a sample of the products of a class that a set has, in folds by shape. */
+static bool measure_named(const char *gpu, const char *file, const char *set, enum kernel_class class,
+                          struct fold_report *report)
 {
     SCOPED(profile_fixture) fixture = {0};
     if (!CHECK(profile_fixture_init(&fixture, gpu) == 0)) return false;
@@ -213,7 +214,7 @@ static bool measure_named(const char *gpu, const char *file, const char *set, st
     fixture.files[0].set = set;
     if (profile_fixture_join(&fixture) != 0) return false;
     thin(&fixture.joined, 6);
-    return run_folds(&fixture, KERNEL_GEMM_FP8, report);
+    return run_folds(&fixture, class, report);
 }
 
 /* vLLM chooses the tile of a product in fp8 by its rows. A law that does, too, predicts shapes better that no fit has
@@ -230,15 +231,34 @@ TEST_OPTIMISED(tiles_by_rows_are_those_of_the_engine)
                   {"b200-sxm", "b200_sxm__trtllm1.3.0rc20", false}};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         struct fold_report named, plain;
-        if (!measure_named(tables[i].gpu, tables[i].file, "named", &named)) continue;
+        if (!measure_named(tables[i].gpu, tables[i].file, "named", KERNEL_GEMM_FP8, &named)) continue;
         CHECK(named.params.gemm.tiles_by_rows == tables[i].by_rows);
-        if (!tables[i].by_rows || !measure_named(tables[i].gpu, tables[i].file, "isolated", &plain)) continue;
+        CHECK_EQ_INT(named.params.gemm.step_s > 0.0, tables[i].by_rows);
+        if (!tables[i].by_rows || !measure_named(tables[i].gpu, tables[i].file, "isolated", KERNEL_GEMM_FP8, &plain))
+            continue;
         CHECK(plain.params.gemm.tiles_by_rows == 0.0);
         CHECK(named.held_out.cuts[CUT_ALL].median < plain.held_out.cuts[CUT_ALL].median);
         CHECK(named.held_out.cuts[CUT_ALL].p90 < 0.8 * plain.held_out.cuts[CUT_ALL].p90);
         CHECK(named.held_out.cuts[CUT_ALL].median <= 0.07);
         CHECK(named.held_out.cuts[CUT_ALL].p90 <= 0.20);
     }
+}
+
+/* Products in nvfp4 walk along k step by step and are not split. Shapes that no fit has seen are predicted better. */
+TEST_OPTIMISED(four_bits_go_step_by_step)
+{
+    static const char table[] = "b200_sxm__vllm0.24.0";
+    struct fold_report steps, plain;
+    if (!measure_named("b200-sxm", table, "named", KERNEL_GEMM_NVFP4, &steps) ||
+        !measure_named("b200-sxm", table, "isolated", KERNEL_GEMM_NVFP4, &plain))
+        return;
+    const struct fit_error *now = &steps.held_out.cuts[CUT_ALL], *before = &plain.held_out.cuts[CUT_ALL];
+    CHECK(plain.params.gemm.step_s == 0.0);
+    CHECK(steps.params.gemm.step_s > 0.0);
+    CHECK(now->median < before->median);
+    CHECK(now->p90 < before->p90);
+    CHECK(now->median <= 0.07);
+    CHECK(now->p90 <= 0.20);
 }
 
 /* Products of few rows and small weights, which stay in the cache, by m, n, k. */

@@ -39,11 +39,11 @@ static const char unread_type[] = "type of numbers not read", launched_by_host[]
 
 /* --- Products --- */
 
-enum { GEMM_M, GEMM_N, GEMM_K, GEMM_LATENCY, GEMM_TYPE, GEMM_COLUMNS };
+enum { GEMM_M, GEMM_N, GEMM_K, GEMM_LATENCY, GEMM_TYPE, GEMM_REQUIRED, GEMM_KERNEL = GEMM_REQUIRED, GEMM_COLUMNS };
 
 static const struct sheet_column gemm_columns[] = {
     [GEMM_M] = {"m", 1.0}, [GEMM_N] = {"n", 1.0}, [GEMM_K] = {"k", 1.0}, [GEMM_LATENCY] = {"latency", 0.0},
-    [GEMM_TYPE] = {"gemm_dtype", 0.0}};
+    [GEMM_TYPE] = {"gemm_dtype", 0.0}, [GEMM_KERNEL] = {"kernel_source", 0.0}};
 
 /* A type of numbers as the tables name it: the class of its kernels, formats of weights and of computing. */
 struct number_type {
@@ -69,11 +69,22 @@ static const struct number_type gemm_types[] = {
     {"nvfp4", KERNEL_GEMM_NVFP4, FORMAT_NVFP4, FORMAT_NVFP4},
 };
 
+static const char not_tuned[] = "a kernel that was not tuned, as serving tunes it";
+
+/* TensorRT-LLM tunes its products in nvfp4 when it starts (custom_ops/torch_custom_ops.py: AutoTuner), and
+ * collector/trtllm/collect_gemm.py does not. So all rows have one fallback kernel. With k of 16384 and few rows it
+ * takes twice as long as those of vLLM and SGLang. TensorRT-LLM's other products are not tuned. */
+static bool is_untuned_product(const struct sheet *sheet, const struct number_type *type)
+{
+    return type->class == KERNEL_GEMM_NVFP4 && sheet_text_is(sheet, GEMM_KERNEL, "torch_flow");
+}
+
 static int read_gemm(struct profile_reader *reader)
 {
     const struct number_type *type = find_type(&reader->sheet, GEMM_TYPE, gemm_types,
                                                sizeof gemm_types / sizeof *gemm_types);
     if (type == NULL) return profile_drop(reader, unread_type);
+    if (is_untuned_product(&reader->sheet, type)) return profile_drop(reader, not_tuned);
     double values[GEMM_COLUMNS];
     int status = sheet_numbers(&reader->sheet, GEMM_M, GEMM_TYPE, values);
     if (status < 0) return status;
@@ -114,7 +125,7 @@ static void drop_launched_by_host(struct profile *profile)
 
 const struct profile_format profile_aiconfigurator_gemm = {
     .name = "aiconfigurator-gemm", .set = "isolated", .grouped_by = "shape", .columns = gemm_columns,
-    .n_columns = GEMM_COLUMNS, .n_required = GEMM_COLUMNS, .read_row = read_gemm, .finish = drop_launched_by_host};
+    .n_columns = GEMM_COLUMNS, .n_required = GEMM_REQUIRED, .read_row = read_gemm, .finish = drop_launched_by_host};
 
 /* --- Attention --- */
 
@@ -245,6 +256,53 @@ static bool is_untuned(const struct profile_reader *reader)
            sheet_text_is(&reader->sheet, MOE_KERNEL, "vllm_modeloptfp8moe_flashinfer_cutlass_flashinferexperts");
 }
 
+/* Marlin in mxfp4, for Kimi K3 alone. On the B200 a preview of vLLM was measured, since 0.24 takes another kernel. On
+ * the H100 its activation is another one than the LLM's (collection_meta.yaml beside each table). */
+static bool is_preview(const struct sheet *sheet)
+{
+    static const char *const kernels[] = {"vllm_compressedtensorsw4a4mxfp4moe_marlin_marlinexperts",
+                                          "vllm_compressedtensorsw4a4mxfp4moe_marlin_marlinexperts_situ_as_silu",
+                                          "sglang_marlin_moe_situ_as_silu"};
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
+        if (sheet_text_is(sheet, MOE_KERNEL, kernels[i])) return true;
+    return false;
+}
+
+static const char sglang_triton[] = "sglang_fused_moe_triton";
+
+/* SGLang's kernels of a format depend on the LLM (collector/cases/models). On the H100 Nemotron-H alone has
+ * FlashInfer's CUTLASS in bf16; on the B200 some LLMs have Triton, most TRTLLM-Gen. */
+static bool is_of_few_llms(const struct profile_reader *reader)
+{
+    const bool has_4_bits = reader->options->gpu->peak_flop_per_s[FORMAT_NVFP4] > 0.0;
+    return sheet_text_is(&reader->sheet, MOE_KERNEL, has_4_bits ? sglang_triton : "sglang_flashinfer_cutlass_moe");
+}
+
+/* Layers of Gemma 4 and Mixtral, whose gate SGLang's collector calls by itself, without the layer around the kernel.
+ * There choices of experts on other GPUs, -1, become choices of expert 0 (collect_moe.py: clamp), which the kernel
+ * computes. Serving skips them. */
+static bool is_clamped(const struct sheet *sheet, const double values[MOE_COLUMNS])
+{
+    static const struct {
+        double hidden, inner, chosen, experts;
+    } layers[] = {{2816, 704, 8, 128}, {4096, 14336, 2, 8}, {6144, 16384, 2, 8}};
+    if (!(values[MOE_EXPERT] > 1.0) || !sheet_text_is(sheet, MOE_KERNEL, sglang_triton)) return false;
+    for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
+        if (layers[i].hidden == values[MOE_HIDDEN] && layers[i].inner == values[MOE_INNER] &&
+            layers[i].chosen == values[MOE_CHOSEN] && layers[i].experts == values[MOE_EXPERTS])
+            return true;
+    return false;
+}
+
+/* Why no kernel but one that was asked for is read; NULL: it is read. */
+static const char *reason_not_to_serve(const struct profile_reader *reader)
+{
+    if (is_not_served(&reader->sheet)) return "a kernel that TensorRT-LLM does not serve with";
+    if (is_untuned(reader)) return not_tuned;
+    if (is_preview(&reader->sheet)) return "a kernel that is not of this release";
+    return is_of_few_llms(reader) ? "a kernel that SGLang takes for few LLMs" : NULL;
+}
+
 /* The tables before May 2026 have these kernels of vLLM 0.14. */
 static bool is_early_table(const struct sheet *sheet)
 {
@@ -300,14 +358,13 @@ static int read_moe(struct profile_reader *reader)
     if (sheet_text_is(&reader->sheet, MOE_KERNEL, group_routed_kernel)) return profile_drop(reader, routed_in_groups);
     if (reader->kernel != NULL && !sheet_text_is(&reader->sheet, MOE_KERNEL, reader->kernel))
         return profile_drop(reader, "another kernel than the one asked for");
-    if (reader->kernel == NULL && is_not_served(&reader->sheet))
-        return profile_drop(reader, "a kernel that TensorRT-LLM does not serve with");
-    if (reader->kernel == NULL && is_untuned(reader))
-        return profile_drop(reader, "a kernel that was not tuned, as serving tunes it");
+    const char *reason = reader->kernel == NULL ? reason_not_to_serve(reader) : NULL;
+    if (reason != NULL) return profile_drop(reader, reason);
     if (!find_choice(&reader->sheet, shape)) return profile_drop(reader, "choice of experts not known");
     double values[MOE_COLUMNS];
     int status = sheet_numbers(&reader->sheet, MOE_TOKENS, MOE_TYPE, values);
     if (status < 0) return status;
+    if (is_clamped(&reader->sheet, values)) return profile_drop(reader, routed_in_groups);
     shape->tokens = values[MOE_TOKENS];
     shape->hidden = values[MOE_HIDDEN];
     shape->inner = values[MOE_INNER] / values[MOE_TENSOR];

@@ -281,6 +281,7 @@ static void complete_call(struct kernel_call *call, const struct gpu_spec *gpu)
     typedef void complete_shape(struct kernel_call * call, const struct gpu_spec *gpu);
 #define GEMM_COMPLETE NULL
 #define GEMM_FP8_COMPLETE NULL
+#define GEMM_STEPS_COMPLETE NULL
 #define GEMM_BY_ROWS_COMPLETE NULL
 #define PREFILL_COMPLETE complete_prefill
 #define DECODE_COMPLETE complete_decode

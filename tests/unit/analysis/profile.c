@@ -109,6 +109,20 @@ TEST(products_launched_by_the_host_are_left_out)
     CHECK_EQ_STR(profile->dropped[0].reason, "launched by the host");
 }
 
+/* TensorRT-LLM tunes its products in nvfp4 when it serves, and its collector does not; those of others stay. */
+TEST(products_that_were_not_tuned_are_left_out)
+{
+    SCOPED(profile_fixture) fixture;
+    MUST(profile_fixture_init(&fixture, "b200-sxm") == 0);
+    const char *text = GEMM_HEADER "\ntorch_flow,nvfp4,16,256,256,0.006\ntorch_flow,bfloat16,16,256,256,0.006\n"
+                                   "v,nvfp4,16,256,256,0.006\n";
+    MUST(profile_fixture_text(&fixture, "a.csv", text) == 0);
+    const struct profile *profile = &fixture.files[0];
+    MUST(profile->n == 2 && profile->n_dropped == 1);
+    CHECK(profile->rows[0].line == 3 && profile->rows[1].line == 4);
+    CHECK_EQ_STR(profile->dropped[0].reason, "a kernel that was not tuned, as serving tunes it");
+}
+
 TEST(findings_name_their_place)
 {
     SCOPED(profile_fixture) fixture;

@@ -152,6 +152,55 @@ TEST(untuned_kernels_are_left_out_on_hopper)
     }
 }
 
+/* SGLang's kernels depend on the LLM: those of few LLMs are read where they are asked for. Marlin in mxfp4 is not that
+ * of the release; in int4 it is. */
+TEST(kernels_of_few_llms_are_apart)
+{
+    static const struct {
+        const char *gpu, *kernel, *type;
+        bool stays;
+    } rows[] = {{"h100-sxm", "sglang_flashinfer_cutlass_moe", "bfloat16", false},
+                {"h100-sxm", "sglang_fused_moe_triton", "bfloat16", true},
+                {"b200-sxm", "sglang_fused_moe_triton", "bfloat16", false},
+                {"b200-sxm", "sglang_flashinfer_trtllm_moe", "bfloat16", true},
+                {"b200-sxm", "vllm_compressedtensorsw4a4mxfp4moe_marlin_marlinexperts", "w4a16_mxfp4", false},
+                {"h100-sxm", "sglang_marlin_moe_situ_as_silu", "w4a16_mxfp4", false},
+                {"h100-sxm", "sglang_marlin_moe", "int4_wo", true}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        SCOPED(profile_fixture) fixture;
+        MUST(profile_fixture_init(&fixture, rows[i].gpu) == 0);
+        const char *row = arena_printf(&fixture.arena, HEADER "%s,%s,64,4096,2048,8,256,1,8,balanced,0.9\r\n",
+                                       rows[i].kernel, rows[i].type);
+        const char *path = test_file("moe.csv", row);
+        MUST(profile_fixture_read(&fixture, path) == 0);
+        CHECK_EQ_INT((int64_t)fixture.files[0].n, rows[i].stays);
+        MUST(profile_fixture_read(&fixture, arena_printf(&fixture.arena, "%s@%s", path, rows[i].kernel)) == 0);
+        CHECK_EQ_INT((int64_t)fixture.files[1].n, 1);
+    }
+}
+
+/* Where SGLang's collector calls Triton's gate by itself, expert 0 gets all choices of other GPUs. Experts on one GPU,
+ * other layers and other engines have none of these, whether the kernel is asked for or not. */
+TEST(choices_that_expert_0_gets_are_left_out)
+{
+    SCOPED(profile_fixture) fixture;
+    MUST(profile_fixture_init(&fixture, "h100-sxm") == 0);
+    const char *text = HEADER "sglang_fused_moe_triton,bfloat16,64,4096,14336,2,8,1,2,balanced,1.7\r\n"
+                              "sglang_fused_moe_triton,bfloat16,64,4096,14336,2,8,2,1,balanced,1.7\r\n"
+                              "sglang_fused_moe_triton,bfloat16,64,4096,1536,8,128,1,2,balanced,1.7\r\n"
+                              "vllm_triton,bfloat16,64,4096,14336,2,8,1,2,balanced,1.7\r\n";
+    const char *path = test_file("moe.csv", text);
+    MUST(profile_fixture_read(&fixture, path) == 0);
+    MUST(profile_fixture_read(&fixture, arena_printf(&fixture.arena, "%s@sglang_fused_moe_triton", path)) == 0);
+    CHECK_EQ_INT((int64_t)fixture.files[0].n, 3);
+    CHECK_EQ_INT((int64_t)fixture.files[1].n, 2);
+    for (size_t i = 0; i < 2; i++) {
+        CHECK_EQ_INT(fixture.files[i].rows[0].line, 3);
+        CHECK_EQ_STR(fixture.files[i].dropped[0].reason, "routed to other experts than stated");
+        CHECK_EQ_INT(fixture.files[i].dropped[0].rows, 1);
+    }
+}
+
 TEST(what_is_not_known_is_left_out)
 {
     SCOPED(profile_fixture) fixture;

@@ -197,7 +197,7 @@ TEST(tiles_follow_from_the_rows)
     }
 }
 
-/* Loads of a tile take their time at each step of k, however small the tile; the best tile knows of no such time. */
+/* Loads of a tile take their time at each step of k, however small the tile. */
 TEST(a_tile_takes_its_steps)
 {
     struct gemm_params law = by_rows;
@@ -206,10 +206,34 @@ TEST(a_tile_takes_its_steps)
     law.step_s = 1e-9;
     CHECK_NEAR(gemm_time(&law, &sm90, &small).compute_s, 16384.0 * 1e-9, 1e-15);
     CHECK(gemm_time(&law, &sm90, &large).compute_s == large_s);
+}
+
+/* The best tile takes its steps in each wave, too. Such a kernel has no splits, cheap as they are: its time is the
+ * smallest over tiles, here written out. */
+TEST(the_best_tile_takes_its_steps)
+{
+    static const double tiles[][2] = {{64, 64}, {128, 128}, {256, 128}};
+    struct gemm_params law = by_rows;
+    struct rng rng = test_rng(4, "gemm", 0);
     law.tiles_by_rows = 0.0;
-    const double best_s = gemm_time(&law, &sm90, &small).seconds;
-    law.step_s = 0.0;
-    CHECK(gemm_time(&law, &sm90, &small).seconds == best_s);
+    law.split_cost = 0.1;
+    law.softness = 2.0;
+    law.step_s = 2e-9;
+    const struct gemm_shape thin = fp8_shape(16, 256, 65536);
+    CHECK_NEAR(gemm_time(&law, &sm90, &thin).compute_s, 65536.0 * 2e-9, 1e-12);
+    for (int i = 0; i < 500; i++) {
+        const struct gemm_shape shape = fp8_shape(1.0 + (double)rng_below(&rng, 9000),
+                                                  64.0 + (double)rng_below(&rng, 9000),
+                                                  64.0 + (double)rng_below(&rng, 9000));
+        const double memory_s = (shape.m * shape.k + shape.n * shape.k + 2.0 * shape.m * shape.n) / 3e12;
+        double best_s = (double)INFINITY;
+        for (size_t t = 0; t < 3; t++) {
+            const double waves = ceil(ceil(shape.m / tiles[t][0]) * ceil(shape.n / tiles[t][1]) / 100.0);
+            const double tile_s = 2.0 * tiles[t][0] * tiles[t][1] * shape.k / (2000e12 / 100.0);
+            best_s = fmin(best_s, hypot(waves * fmax(tile_s, shape.k * 2e-9), memory_s));
+        }
+        CHECK_NEAR(gemm_time(&law, &sm90, &shape).seconds / best_s, 1.0, 1e-9);
+    }
 }
 
 /* What the cache does not hold of the operand along the shorter side is read again by each wave that walks along it:
