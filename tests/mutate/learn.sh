@@ -64,7 +64,7 @@ tests() {
     grep -rE '^TEST(_OPTIMISED)?\(' tests/unit tests/property tests/oracle tests/golden --include='*.c' |
         sed 's|^.*/\([^/]*\)\.c:TEST[A-Z_]*(\([A-Za-z0-9_]*\)).*|\1/\2|'
     ls tests/cli/*.sh tests/golden/*.sh |
-        grep -vE '/(lib|alone|bench|compilers|install|check_planted|sweep_mpi|sweep_slurm)\.sh'
+        grep -vE '/(lib|lib_completion|alone|bench|compilers|install|check_planted|sweep_mpi|sweep_slurm)\.sh'
 }
 
 # Runs every $workers-th test from the $1-th: what it printed last, then the offsets of marked blocks.
@@ -79,7 +79,11 @@ run_share() {
             MARKS=$marks TEST_TIMES=1 TEST_WORKERS=1 OPTIMISED= ORRERY=$programs/orrery BUILD=$build \
                 timeout 900 $programs/run $how "$name" 2>&1 </dev/null || echo "exit $?"
         } | awk '
-            /CPU-s$/ && said == "" { status = $1; said = $3 }
+            match($0, /[A-Za-z]+ [^ ]+  [0-9.]+ CPU-s$/) && said == "" { # behind a message, perhaps
+                split(substr($0, RSTART), line, " ")
+                status = line[1]
+                said = line[3]
+            }
             /^exit / { status = "exit-" $2 }
             END { if (said != "") print status, said }')
         echo "test $name ${said:-lost 0}"

@@ -31,6 +31,7 @@ if [ -n "${LIST:-}" ]; then
     exit
 fi
 ulimit -c 0
+unset MAKEFLAGS MFLAGS MAKELEVEL # of the calling make: tests call others
 command -v ld.lld >/dev/null && linker=-fuse-ld=lld
 
 # Tests run in a copy of the tree, as mutants may write anywhere. A test of shared data looks for it beside the tree.
@@ -44,8 +45,7 @@ xargs -d '\n' cp -pu --parents -t "$tree" <"$work/files"
 in_tree() {
     mode=$1
     shift
-    (cd "$tree" && env -u MAKEFLAGS -u MFLAGS \
-        make --no-print-directory -j"$workers" MODE="$mode" LDFLAGS="${linker:-}" ${CC:+CC="$CC"} "$@")
+    (cd "$tree" && make --no-print-directory -j"$workers" MODE="$mode" LDFLAGS="${linker:-}" ${CC:+CC="$CC"} "$@")
 }
 in_tree mutant $build/tests/run $build/orrery || exit 1
 
