@@ -35,7 +35,8 @@ met_are_the_first() { # N
     cut -f4 "$out/tests" | head -"$1" >"$T/wanted"
     same "$T/met" <"$T/wanted"
 }
-# Each is met once, until the seconds of a stage are spent: 1 + 2 + 3 of 8, then 8 + 16 of 30, as 7 more would be too many.
+# Each is met once, until the seconds of a stage are spent: 1 + 2 + 3 of 8, then 8 + 16 of 30, as 7 more would be too
+# many.
 judge none
 verdict_is survived
 met_are_the_first 5

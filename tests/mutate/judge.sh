@@ -4,8 +4,8 @@
 #     judge.sh compile NAME      makes its object, and says in objects/NAME.is: new, refused, or same as without it
 #     judge.sh judge NAME        runs the tests that reach it, and writes verdict/NAME: verdict, seconds, by which
 #
-# The verdict is `killed` by the first tests, those of MOST_S; `late` by the others, of LAST_S more; `again` by the tests
-# that AGAIN names; or `survived`.
+# The verdict is `killed` by the first tests, those of MOST_S; `late` by the others, of LAST_S more; `again` by the
+# tests that AGAIN names; or `survived`.
 set -u
 how=$1
 name=$2

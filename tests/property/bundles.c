@@ -44,7 +44,8 @@ static struct bed_rows *run(const struct site *site, const struct bed_options *o
 }
 
 /* Widths from one to the other end of what a path of one flow holds; and beyond it or unequal, where each GPU has its
- * own, also between the second pool and the third. A batcher that may swap uses the links of single GPUs, so transfers of its service are not bundled. */
+ * own, also between the second pool and the third. A batcher that may swap uses the links of single GPUs, so transfers
+ * of its service are not bundled. */
 TEST(bundles_are_the_flows_of_all_gpus)
 {
     static const struct site sites[] = {

@@ -554,8 +554,8 @@ TEST(wrong_outages_are_refused)
                   "is the name of a cause as well");
 }
 
-/* A node goes down for good amid the prompt of a request, or amid decoding: of the replica nothing is left to happen, so
- * the run ends then, with a request that waits forever. */
+/* A node goes down for good amid the prompt of a request, or amid decoding. Of the replica nothing is left to happen,
+ * so the run ends then, with a request that waits forever. */
 TEST(what_a_lost_replica_was_about_to_do_never_happens)
 {
     static const double froms_s[] = {0.004, 0.5, 3};
