@@ -141,7 +141,7 @@ awk -F'\t' -v again="${AGAIN:+1}" -v out="$out" '
     AGAIN=${AGAIN:-} xargs -r -P "$workers" -n 1 sh tests/mutate/judge.sh judge
 
 awk -F'\t' -v out="$out" '
-    { (getline verdict <(out "/verdict/" $1)) > 0; close(out "/verdict/" $1); print verdict "\t" $0 }' \
+    (getline verdict <(out "/verdict/" $1)) > 0 { close(out "/verdict/" $1); print verdict "\t" $0 }' \
     "$out/mutants" >"$out/verdicts"
 grep '^survived' "$out/verdicts" | sort -t"$(printf '\t')" -k6,6 -k7,7n >"$out/survivors"
 awk -F'\t' '
