@@ -22,13 +22,11 @@ FLAGS_asan    := -O1 -g1 -DORRERY_DEBUG -fsanitize=address,undefined -fno-saniti
 FLAGS_o0      := -O0
 FLAGS_o3      := -O3 -fno-pie
 FLAGS_cov     := -O1 -g -DORRERY_DEBUG --coverage
-# The build of tests/mutate, which learns which test reaches which line.
-FLAGS_mutate  := -O1 -g1 -DORRERY_DEBUG -fsanitize-coverage=trace-pc
 # The build of tests/mutate whose objects are replaced by mutants, one at a time.
 FLAGS_mutant  := -O2 -fno-pie -DORRERY_DEBUG
 FLAGS_fuzz    := -O1 -g -DFUZZING -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 ifeq ($(FLAGS_$(MODE)),)
-$(error MODE must be one of release debug asan o0 o3 fuzz cov mutate mutant, got '$(MODE)')
+$(error MODE must be one of release debug asan o0 o3 fuzz cov mutant, got '$(MODE)')
 endif
 
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wdouble-promotion -Wmissing-prototypes -Wstrict-prototypes
@@ -52,7 +50,6 @@ CPPFLAGS += -I. -I$(B) -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE
 LDFLAGS_asan  := -no-pie $(if $(findstring clang,$(CC)),,-static-libasan -static-libubsan)
 # Programs that are started thousands of times, at a fixed address too.
 LDFLAGS_o3    := -no-pie
-LDFLAGS_mutate := tests/mutate/marks.c
 LDFLAGS_mutant := -no-pie tests/mutate/marks.c
 ifneq ($(WITH),)
 CFLAGS += -g0

@@ -44,8 +44,8 @@ static struct training_blocks blocks_of(const struct training_parts *parts)
 {
     struct training_blocks blocks = {.send_bytes = 0.0};
     for (int kind = 0; kind < BLOCK_KINDS; kind++) {
-        const bool absent = (kind == BLOCK_SPARSE && parts->llm->experts == 0) ||
-                            (kind == BLOCK_DENSE && parts->llm->experts > 0 && parts->llm->dense_layers == 0);
+        const bool absent = (kind == BLOCK_SPARSE && !llm_has(parts->llm, LLM_PART_EXPERTS)) ||
+                            (kind == BLOCK_DENSE && !llm_has(parts->llm, LLM_PART_DENSE));
         if (!absent) blocks.of[kind] = training_block_of(parts, (enum training_block_kind)kind);
     }
     price_send(parts, &blocks);

@@ -105,6 +105,7 @@ static void compact(struct engine *engine)
 /* Numbers an event of the owner. No dead record of the last round of numbers may meet the ones of this round. */
 static uint32_t next_counter(struct engine *engine, struct owner *owner)
 {
+    SIM_ASSERT(owner->span > 0); /* set by owner_init or owner_init_passing */
     if ((owner->issued & owner->span) == owner->span) {
         compact(engine);
         owner->issued &= ~owner->span;

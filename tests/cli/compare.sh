@@ -79,6 +79,9 @@ run 2 compare "$db:1" "$db:4" --margin lots
 err_is <<'END2'
 error: '--margin' does not take 'lots'; write a percentage of 0 to 100, like 1%
 END2
+# Both ends of what it takes, and what is just beyond them.
+for margin in 0 100 '100 %' 0%; do run 0 compare "$db:1" "$db:4" -m ttft_s.mean --margin "$margin"; done
+for margin in -0.1 100.1 %; do run 2 compare "$db:1" "$db:4" -m ttft_s.mean "--margin=$margin"; done
 
 # Groups: five seeds of each, with rows of nothing but metrics.
 seeds=$T/seeds.db

@@ -3,6 +3,9 @@
 #
 #     judge.sh compile NAME      makes its object, and says in objects/NAME.is: new, refused, or same as without it
 #     judge.sh judge NAME        runs the tests that reach it, and writes verdict/NAME: verdict, seconds, by which
+#
+# The verdict is `killed` by the first tests, those of MOST_S; `late` by the others, of LAST_S more; `again` by the
+# tests that AGAIN names; or `survived`.
 set -u
 how=$1
 name=$2
@@ -11,7 +14,8 @@ IFS=$tab read -r _ kind file line last offset length text _ <<END
 $(grep "^$name$tab" "$out/drawn")
 END
 object=$out/objects/$name.o
-most_s=${MOST_S:-60} # CPU seconds that the tests of one mutant took in the slower build
+most_s=${MOST_S:-15}  # CPU seconds of the tests that each mutant meets
+last_s=${LAST_S:-300} # of the further ones, which the survivors of these meet
 
 # Compiled in the tree under the file's own name, so that a change without effect gives the very object of the build.
 compile() {
@@ -66,15 +70,18 @@ run_tests() { # SECONDS TEST...
     ) >"$at/log" 2>&1 </dev/null
 }
 
-# Batches of tests, each about as long as all before: ten times their seconds, whether they start orrery, names.
+# Batches of tests, each about as long as all before: what the mutant is if one fails, ten times their seconds, whether
+# they start orrery, names.
 batches() {
-    awk -F'\t' -v name="$name" -v most_s="$most_s" '
+    awk -F'\t' -v name="$name" -v most_s="$most_s" -v last_s="$last_s" '
         function finish() {
-            if (names != "") printf "%d %d%s\n", 10 * s + 2, spawns, names
+            if (names != "") printf "%s %d %d%s\n", verdict, 10 * s + 2, spawns, names
             names = ""
             spawns = s = 0
         }
+        BEGIN { verdict = "killed" }
         $1 != name { next }
+        verdict == "killed" && all + $2 > most_s { finish(); verdict = "late"; most_s = all + last_s }
         all + $2 > most_s { exit }
         { s += $2; all += $2; spawns = spawns || $3; names = names " " $4 }
         s > all / 2 && s > 0.2 { finish() }
@@ -87,15 +94,15 @@ judge() {
     programs=$(mktemp -d -p "$tree/build" mutant.XXXXXX)
     trap 'rm -rf "$at" "$programs"' EXIT
     link run
-    if [ -n "${AGAIN:-}" ]; then echo "${MOST_S:-600} 1 $AGAIN"; else batches; fi >"$at/batches"
+    if [ -n "${AGAIN:-}" ]; then echo "again ${MOST_S:-600} 1 $AGAIN"; else batches; fi >"$at/batches"
     verdict=survived by=
     [ -s "$at/batches" ] || by=unreached
     began=$(date +%s)
-    while read -r limit_s spawns names; do
+    while read -r if_failed limit_s spawns names; do
         [ "$spawns" = 0 ] || link orrery
         run_tests "$limit_s" $names && continue
         status=$?
-        verdict=killed
+        verdict=$if_failed
         by=$(awk '/^FAILED / { print $2; exit }' "$at/log")
         : "${by:=exit status $status in $(grep -c ^passed "$at/log") of: $(echo "$names" | cut -c1-80)}"
         break

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Learns which test reaches which line: runs each test alone in the build of tests/mutate, whose programs mark the
-# blocks that run (marks.c). Called by mutate.sh in its copy of the tree:
+# Learns which test reaches which line of the files that have mutants: runs each test alone, with programs that mark the
+# blocks of these files that run (marks.c). Called by mutate.sh in its copy of the tree:
 #
-#     learn.sh OUT
+#     learn.sh OUT FILE...
 #
 # writes OUT/lines (number, FILE:LINE) and OUT/reached, one line per test with fields separated by tabs: name, CPU
 # seconds, 1 if the test starts the program `orrery`, the numbers of the lines that it reaches. Tests that fail or are
@@ -10,30 +10,52 @@
 # tests, ONLY='WORD|WORD' learns these, and keeps what is known of all others: the product must be as it was.
 set -u
 out=$1
-build=build/mutate
+shift
+programs=build/marked
 workers=${WORKERS:-$(nproc)}
-mkdir -p "$out"
+mkdir -p "$out" $programs
+printf '%s\n' "$@" >"$out/files"
+
+# The programs of the build of mutants, with objects that mark in place of those of the files.
+rm -f $programs/*.o
+marked=
+for file; do
+    object=$programs/$(echo "${file%.c}" | tr / -).o
+    eval "$(cat "$work/compile") -O1 -g1 -fsanitize-coverage=trace-pc -c -o $object $file" || exit 1
+    marked="$marked $object"
+    echo "s| $build/${file%.c}.o | |"
+done >"$out/unmark"
+for program in run orrery; do
+    sed "s/ -s\$//; s| -o [^ ]*| -o $programs/$program$marked|" "$work/link.$program" | sed -f "$out/unmark" >"$out/link"
+    sh "$out/link" || exit 1
+done
 
 # Blocks of a program: the offset that marks one, and FILE:LINE for each line of it. A block is what stands between the
-# calls that mark blocks. Objects from the cache of a compiler may name another copy of the tree.
+# calls that mark blocks. Functions of other files have none. Objects from the cache of a compiler may name another copy
+# of the tree.
 blocks() { # PROGRAM
-    objdump -dl --no-show-raw-insn "$1" | awk '
+    start=$(nm "$1" | awk '$3 == "__executable_start" { print $1 }')
+    objdump -dl --no-show-raw-insn "$1" | awk -v files="$out/files" '
+        BEGIN { while ((getline file <files) > 0) wanted[file] }
+        /^[0-9a-f]+ <.*>:$/ { block = "" }
         /^[^ ].*:[0-9]+( \(discriminator [0-9]+\))?$/ {
             line = $1
             sub(/.*\/build\/mutate\/tree\//, "", line)
             sub(/^\.\//, "", line)
+            file = line
+            sub(/:.*/, "", file)
             next
         }
         /call.*<__sanitizer_cov_trace_pc>/ { begins = 1; next }
         /^ / {
             if (begins) { at = $1; sub(/:/, "", at); block = at; begins = 0 }
-            if (line ~ /^(sim|policies|models|traces|analysis)\// && block != "" && !((block, line) in seen)) {
+            if (file in wanted && block != "" && !((block, line) in seen)) {
                 seen[block, line] = 1
                 print block, line
             }
-        }' | while read -r at line; do echo "$((0x$at)) $line"; done
+        }' | while read -r at line; do echo "$((0x$at - 0x$start)) $line"; done
 }
-for program in tests/run orrery; do blocks $build/$program >"$out/blocks.${program##*/}"; done
+for program in run orrery; do blocks $programs/$program >"$out/blocks.$program"; done
 [ -n "${ONLY:-}" ] && [ -f "$out/lines" ] ||
     cut -d' ' -f2 "$out"/blocks.* | LC_ALL=C sort -u | awk '{ print NR, $0 }' >"$out/lines"
 
@@ -42,7 +64,7 @@ tests() {
     grep -rE '^TEST(_OPTIMISED)?\(' tests/unit tests/property tests/oracle tests/golden --include='*.c' |
         sed 's|^.*/\([^/]*\)\.c:TEST[A-Z_]*(\([A-Za-z0-9_]*\)).*|\1/\2|'
     ls tests/cli/*.sh tests/golden/*.sh |
-        grep -vE '/(lib|alone|bench|compilers|install|check_planted|sweep_mpi|sweep_slurm)\.sh'
+        grep -vE '/(lib|lib_completion|alone|bench|compilers|install|check_planted|sweep_mpi|sweep_slurm)\.sh'
 }
 
 # Runs every $workers-th test from the $1-th: what it printed last, then the offsets of marked blocks.
@@ -54,10 +76,14 @@ run_share() {
         how=--alone
         case $name in *.sh) how= ;; esac
         said=$({
-            MARKS=$marks TEST_TIMES=1 TEST_WORKERS=1 OPTIMISED= ORRERY=$build/orrery BUILD=$build \
-                timeout 900 $build/tests/run $how "$name" 2>&1 </dev/null || echo "exit $?"
+            MARKS=$marks TEST_TIMES=1 TEST_WORKERS=1 OPTIMISED= ORRERY=$programs/orrery BUILD=$build \
+                timeout 900 $programs/run $how "$name" 2>&1 </dev/null || echo "exit $?"
         } | awk '
-            /CPU-s$/ && said == "" { status = $1; said = $3 }
+            match($0, /[A-Za-z]+ [^ ]+  [0-9.]+ CPU-s$/) && said == "" { # behind a message, perhaps
+                split(substr($0, RSTART), line, " ")
+                status = line[1]
+                said = line[3]
+            }
             /^exit / { status = "exit-" $2 }
             END { if (said != "") print status, said }')
         echo "test $name ${said:-lost 0}"

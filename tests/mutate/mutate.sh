@@ -15,7 +15,7 @@ root=$PWD
 work=$root/build/mutate
 tree=$work/tree
 out=$work/$count-$seed
-build=build/mutant # programs whose objects are replaced; learn.sh has its own in build/mutate
+build=build/mutant # programs whose objects are replaced
 workers=${WORKERS:-$(nproc)}
 draw() { # MUTANTS [FILE...]
     mutants=$1
@@ -31,6 +31,7 @@ if [ -n "${LIST:-}" ]; then
     exit
 fi
 ulimit -c 0
+unset MAKEFLAGS MFLAGS MAKELEVEL # of the calling make: tests call others
 command -v ld.lld >/dev/null && linker=-fuse-ld=lld
 
 # Tests run in a copy of the tree, as mutants may write anywhere. A test of shared data looks for it beside the tree.
@@ -44,8 +45,7 @@ xargs -d '\n' cp -pu --parents -t "$tree" <"$work/files"
 in_tree() {
     mode=$1
     shift
-    (cd "$tree" && env -u MAKEFLAGS -u MFLAGS \
-        make --no-print-directory -j"$workers" MODE="$mode" LDFLAGS="${linker:-}" ${CC:+CC="$CC"} "$@")
+    (cd "$tree" && make --no-print-directory -j"$workers" MODE="$mode" LDFLAGS="${linker:-}" ${CC:+CC="$CC"} "$@")
 }
 in_tree mutant $build/tests/run $build/orrery || exit 1
 
@@ -54,20 +54,22 @@ in_tree mutant -n -B V=1 $build/tests/run | grep -- " -o $build/tests/run " | se
 in_tree mutant -n -B V=1 $build/orrery | grep -- " -o $build/orrery " >"$work/link.orrery"
 in_tree mutant -n -B V=1 $build/sim/core/engine.o | grep -- ' -c -o ' | sed 's/ -MMD.*//; s/^ccache //' >"$work/compile"
 
-# Which test reaches which line is learned anew when a source of product or tests has changed since.
+# Which test reaches which line is learned anew when a source of product or tests has changed since, or other files have
+# mutants.
 is_known() {
     [ -f "$work/reach/reached" ] || return 1
     [ -z "${ONLY:-}" ] || return 1
+    cut -f3 "$out/mutants" | LC_ALL=C sort -u | LC_ALL=C comm -23 - "$work/reach/files" | grep -q . && return 1
     changed=$(cd "$tree" && find sim models policies traces analysis tests -name '*.[chi]*' \
         -newer "$work/reach/reached" | head -1)
     [ -n "$changed" ] || return 0
-    [ -n "${AGAIN:-}${KEEP:-}" ] || return 1
+    [ -n "${KEEP:-}" ] || return 1
     echo "lines of tests are as learned before $changed changed" >&2
 }
 learn() {
-    in_tree mutate build/mutate/tests/run build/mutate/orrery && (cd "$tree" && sh tests/mutate/learn.sh "$work/reach")
+    [ -n "${ONLY:-}" ] && files=$(cat "$work/reach/files") || files=$(cut -f3 "$out/mutants" | LC_ALL=C sort -u)
+    (cd "$tree" && sh tests/mutate/learn.sh "$work/reach" $files)
 }
-is_known || learn || exit 1
 
 # Keeps the verdicts on mutants that are drawn still: their names tell file, line and change. Objects are of one tree.
 keep() {
@@ -80,13 +82,11 @@ keep() {
     echo "KEEP: of $(wc -l <"$out/judged") verdicts, $(wc -l <"$out/discarded") are discarded:" \
         "their lines have changed" >&2
 }
+export out tree work build
 if [ -z "${AGAIN:-}" ]; then
     draw $((count * 11 / 10 + 20)) "$@" >"$out/now" || exit 1
     if [ -n "${KEEP:-}" ]; then keep; else rm -f "$out"/objects/* "$out"/verdict/*; fi
     mv "$out/now" "$out/drawn"
-fi
-export out tree work build
-if [ -z "${AGAIN:-}" ]; then
     # Those that the compiler refuses are drawn again: the first COUNT others stay.
     cut -f1 "$out/drawn" | xargs -P "$workers" -n 1 sh tests/mutate/judge.sh compile
     awk -F'\t' -v out="$out" -v count="$count" '
@@ -105,6 +105,7 @@ if [ -z "${AGAIN:-}" ]; then
         { sub(/^[^\t]*\t/, ""); print }
         END { print equivalent + 0 " are equivalent" >"/dev/stderr" }' \
         tests/mutate/equivalent.txt "$out/chosen" >"$out/mutants"
+    is_known || learn || exit 1
     # The tests that reach each mutant: name, seconds, whether they start orrery, name. Those of the file itself
     # come first, then the cheapest. Recorded results judge much at once, and count as ten times cheaper. Where the
     # compiler knows no such line, the last before it serves.
@@ -140,13 +141,20 @@ awk -F'\t' -v again="${AGAIN:+1}" -v out="$out" '
     AGAIN=${AGAIN:-} xargs -r -P "$workers" -n 1 sh tests/mutate/judge.sh judge
 
 awk -F'\t' -v out="$out" '
-    { (getline verdict <(out "/verdict/" $1)) > 0; close(out "/verdict/" $1); print verdict "\t" $0 }' \
+    (getline verdict <(out "/verdict/" $1)) > 0 { close(out "/verdict/" $1); print verdict "\t" $0 }' \
     "$out/mutants" >"$out/verdicts"
 grep '^survived' "$out/verdicts" | sort -t"$(printf '\t')" -k6,6 -k7,7n >"$out/survivors"
 awk -F'\t' '
-    { n[$5]++; all++; if ($1 == "killed") { killed[$5]++; sum++ } }
+    function add(kind) { n[kind]++; if ($1 == "killed") first[kind]++; else if ($1 == "late") late[kind]++
+                         else if ($1 == "again") again[kind]++ }
+    { add("all"); add($5) }
     END {
-        for (kind in n) printf "%-11s %4d of %4d killed\n", kind, killed[kind], n[kind]
-        printf "%-11s %4d of %4d killed: %.1f %%\n", "all", sum, all, 100 * sum / (all + !all)
+        for (kind in n) {
+            killed = first[kind] + late[kind]
+            printf "%-11s %4d of %4d killed by the first tests, %4d by all: %.1f %%", kind, first[kind], n[kind], killed,
+                100 * killed / n[kind]
+            if (again["all"]) printf "; %4d after new tests", killed + again[kind]
+            print ""
+        }
     }' "$out/verdicts" | sort -r
 echo "survivors: $out/survivors"

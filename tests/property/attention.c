@@ -228,6 +228,26 @@ TEST(sequences_among_prompts_never_take_less_for_more)
     CHECK_EQ_INT(faster, 0);
 }
 
+/* Windows and chunks, from one token on, cut all sequences alike: the longest holds nobody up. */
+TEST(cut_sequences_are_not_held_up_by_the_longest)
+{
+    struct rng rng = test_rng(6, "attention", 0);
+    for (int i = 0; i < 400; i++) {
+        const union kernel_params mixed = random_params(&rng, KERNEL_PREFILL_ATTENTION);
+        const union kernel_params alone = random_params(&rng, KERNEL_DECODE_ATTENTION);
+        const double tokens = i % 4 < 2 ? 1.0 : floor(log_up_to(&rng, 4096.0));
+        struct prefill_shape shape = random_mixed(&rng), longer;
+        struct decode_shape decode = random_decode(&rng);
+        shape.window = decode.window = i % 2 == 0 ? tokens : 0.0;
+        shape.chunk = decode.chunk = i % 2 == 0 ? 0.0 : tokens;
+        longer = shape;
+        longer.decode_longest += 9000.0;
+        CHECK(prefill_s(&mixed, longer) == prefill_s(&mixed, shape));
+        decode.longest = decode.context + 9000.0;
+        CHECK(decode_straggle_seconds(&alone.decode, &gpu, &decode) == 0.0);
+    }
+}
+
 /* Only where sequences are left whole, and the same however long all of them have become. */
 TEST(the_longest_sequence_holds_the_others_up)
 {

@@ -15,34 +15,51 @@ static const struct batcher *find_v1(void)
 struct site {
     int node_gpus, prompts_gpus, prompts, tokens_gpus, tokens;
     const char *transfer; /* of the service */
+    int tokens_stages;    /* of equally many GPUs */
+    int others_gpus;      /* of one more replica for prompts, in a pool of its own; 0: there is none */
 };
 
 /* Links are slow enough that most transfers share them. %s: the batcher. */
 static struct bed_rows *run(const struct site *site, const struct bed_options *options, const char *batching)
 {
-    const int nodes = (site->prompts_gpus * site->prompts + site->tokens_gpus * site->tokens) / site->node_gpus;
+    const int stages = site->tokens_stages;
+    const int gpus = site->prompts_gpus * site->prompts + site->tokens_gpus * site->tokens + site->others_gpus;
+    char others[80] = "";
+    if (site->others_gpus > 0)
+        snprintf(others, sizeof others, "'q': {'role': 'prefill', 'tensor_parallel': %d},", site->others_gpus);
     return bed_run(
         options,
         "{'cluster': {'nodes': %d, 'gpus_per_node': %d, 'gpu': 'a100-80-sxm', 'pcie': '1.3GB/s', 'network':"
         " {'bandwidth': '0.7GB/s', 'per': 'gpu', 'latency': '11us'}}, 'seed': 5, 'sample': {'period': '250ms'},"
         " 'services': {'chat': {'llm': 'mixtral-8x7b', 'routing': 'least-outstanding', 'batching': '%s',"
         " 'kv': {'blocks': 40000}, %s 'pools':"
-        " {'p': {'role': 'prefill', 'tensor_parallel': %d, 'replicas': %d},"
-        " 'd': {'role': 'decode', 'tensor_parallel': %d, 'replicas': %d}}, 'cost': {'kind': 'affine',"
-        " 'prefill': {'fixed': '3ms', 'per_token': '7us'}, 'decode': {'fixed': '11ms', 'per_sequence':"
+        " {'p': {'role': 'prefill', 'tensor_parallel': %d, 'replicas': %d}, %s"
+        " 'd': {'role': 'decode', 'tensor_parallel': %d, 'pipeline_parallel': %d, 'replicas': %d}},"
+        " 'cost': {'kind': 'affine', 'prefill': {'fixed': '3ms', 'per_token': '7us'}, 'decode': {'fixed': '11ms', 'per_sequence':"
         " '20us'}}, 'trace': {'format': 'generate', 'count': 150, 'arrival': {'process': 'poisson', 'rate':"
         " '40/s'}, 'prompt': {'distribution': 'uniform', 'min': 20, 'max': 3000}, 'output':"
         " {'distribution': 'uniform', 'min': 1, 'max': 90}}}}}",
-        nodes, site->node_gpus, batching, site->transfer, site->prompts_gpus, site->prompts, site->tokens_gpus,
-        site->tokens);
+        gpus / site->node_gpus, site->node_gpus, batching, site->transfer, site->prompts_gpus, site->prompts, others,
+        site->tokens_gpus / stages, stages, site->tokens);
 }
 
-/* A batcher that may swap uses the links of single GPUs, so transfers of its service are not bundled. */
+/* Widths from one to the other end of what a path of one flow holds; and beyond it or unequal, where each GPU has its
+ * own, also between the second pool and the third. A batcher that may swap uses the links of single GPUs, so transfers
+ * of its service are not bundled. */
 TEST(bundles_are_the_flows_of_all_gpus)
 {
     static const struct site sites[] = {
-        {4, 8, 2, 8, 3, ""},  {4, 4, 3, 16, 1, ""}, {2, 8, 2, 4, 3, "'kv_transfer': {'start': 'push'},"},
-        {8, 32, 1, 16, 2, ""}, {1, 4, 2, 2, 3, ""},  {4, 4, 1, 8, 2, "'kv_transfer': {'latency': '1ms'},"},
+        {4, 8, 2, 8, 3, "", 1, 0},
+        {4, 4, 3, 16, 1, "", 1, 0},
+        {2, 8, 2, 4, 3, "'kv_transfer': {'start': 'push'},", 1, 0},
+        {8, 32, 1, 16, 2, "", 1, 0},
+        {1, 4, 2, 2, 3, "", 1, 0},
+        {4, 4, 1, 8, 2, "'kv_transfer': {'latency': '1ms'},", 1, 0},
+        {1, 1, 4, 8, 2, "", 1, 0},
+        {1, 8, 1, 1, 9, "", 1, 0},
+        {2, 4, 3, 6, 1, "", 3, 0},
+        {2, 8, 1, 4, 2, "", 1, 8},
+        {1, 4, 1, 16, 1, "", 1, 1},
     };
     struct batcher apart = *find_v1();
     apart.policy.name = "apart";
@@ -65,7 +82,7 @@ TEST(other_transfers_are_not_bundled)
                                           {"cluster.network.per=node", NULL},
                                           {"cluster.network.fabric=3GB/s", NULL},
                                           {"cluster.pcie_switch={'gpus': 2, 'bandwidth': '2GB/s'}", NULL}};
-    const struct site site = {4, 8, 2, 8, 3, ""};
+    const struct site site = {4, 8, 2, 8, 3, "", 1, 0};
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
         struct bed_rows *rows = run(&site, BED(.check = true, .sets = sets[i]), "vllm-v1");
         double tokens = 0;

@@ -553,3 +553,22 @@ TEST(wrong_outages_are_refused)
                   " 'lifetime': {'mean': '1h'}}}",
                   "is the name of a cause as well");
 }
+
+/* A node goes down for good amid the prompt of a request, or amid decoding. Of the replica nothing is left to happen,
+ * so the run ends then, with a request that waits forever. */
+TEST(what_a_lost_replica_was_about_to_do_never_happens)
+{
+    static const double froms_s[] = {0.004, 0.5, 3};
+    for (size_t i = 0; i < sizeof froms_s / sizeof *froms_s; i++) {
+        const struct bed_rows *rows = bed_run(
+            BED(.check = true, .quiet = true),
+            "{'cluster': {'nodes': 1, 'gpus_per_node': 1, 'gpu': 'a100-80-sxm'}, 'failures': {'outages': {'o': {'node': 0,"
+            " 'from': '%gs'}}}, 'services': {'chat': {'llm': 'mistral-7b', 'cost': {'kind': 'affine', 'prefill': {'fixed':"
+            " '9ms', 'per_token': '60us'}, 'decode': {'fixed': '11ms', 'per_sequence': '20us'}}, 'trace': {'format':"
+            " 'generate', 'count': 1, 'arrival': {'process': 'fixed', 'rate': '1000/s'}, 'prompt': {'distribution':"
+            " 'fixed', 'tokens': 100}, 'output': {'distribution': 'fixed', 'tokens': 900}}}}}",
+            froms_s[i]);
+        CHECK_EQ_INT(rows->code, SIM_E_STALLED);
+        CHECK_NEAR(rows->end_s, froms_s[i], 0);
+    }
+}

@@ -171,7 +171,7 @@ void replica_traffic_end_claims(struct replica_traffic *traffic)
 
 void replica_traffic_leave(struct replica_traffic *traffic)
 {
-    replica_traffic_end_claims(traffic);
+    SIM_ASSERT(!traffic->claims); /* an idle replica has none */
     mem_free(traffic->edges);
     traffic->edges = NULL;
     traffic->n = 0;
