@@ -315,10 +315,16 @@ out ", $loaded prompt tokens loaded from stores"
 jobs='{"cluster": {"nodes": 2}, "jobs": {"trace": {"format": "inline-jobs", "jobs": [{"gpus": 16, "duration": "10h"}]}}}'
 echo "$jobs" >"$T/jobs.json"
 run 0 run "$T/jobs.json" -q
-! grep -q useful "$T/out" || complain 'nothing fails'
+! grep -q 'work they keep' "$T/out" || complain 'there are no failures'
 run 0 run "$T/jobs.json" -q -o "$T/failing.db" \
     --set 'failures={"causes": {"node": {"scope": "node", "lifetime": {"mean": "10h"}, "repair": {"mean": "1h"}}}}' \
     --set 'jobs.types.default.checkpoint={"policy": {"policy": "periodic", "interval": "1h"}, "bytes": "1TB", "write": "10GB/s"}'
 useful=$(sqlite3 "$T/failing.db" "select printf('%.3g', 100 * value) from metric where name = 'job.goodput_frac'")
-out ", $useful % of the GPU time of jobs useful"
+out ", $useful % of the GPU time that jobs hold is work they keep, less all losses: failures, restarts, saves, preemptions, "
+# What lowers the share where nothing fails, here restarts, is not laid to failures.
+run 0 run failing-site -q -s until=3h -s failures.causes=null --interval never -o "$T/whole.db" \
+    -s 'failures.outages={"x": {"node": 0, "from": "100d", "until": "101d"}}'
+! grep -q '^failures .*work they keep' "$T/out" || complain 'the line of failures has a loss by other things'
+sql "$T/whole.db" "select sum(name = 'failure.events' and value = 0), sum(name = 'job.goodput_frac' and value < 0.95)
+    from metric" '1|1'
 finish

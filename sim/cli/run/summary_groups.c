@@ -9,7 +9,7 @@
 
 /* How a value is written. PREEMPTIONS: a count less the yields and the stops by failures in it, which stand apart.
  * HELD_DOLLARS: less the bill of idle GPUs in it, which stands apart. GPU_HOURS: a mean number of GPUs, over the whole
- * run; HELD_HOURS: the same, beside leases. GOODPUT: a share, beside failures. */
+ * run; HELD_HOURS: the same, beside leases. GOODPUT: a share, if something failed. */
 enum manner { COUNT, PREEMPTIONS, SHARE, GOODPUT, SECONDS, DOLLARS, HELD_DOLLARS, GPU_HOURS, HELD_HOURS, IN_UNIT };
 
 static const double SECONDS_PER_H = 3600;
@@ -67,7 +67,8 @@ static const struct item failures[] = {{"failure.events", COUNT, "failures", NUL
                                        {"failure.replica_stops", COUNT, "stops of replicas", NULL},
                                        {"rental.interruptions", COUNT, "leases lost", NULL},
                                        {"cluster.available_frac", SHARE, "of GPU time available", NULL},
-                                       {"job.goodput_frac", GOODPUT, "of the GPU time of jobs useful", NULL},
+                                       {"job.goodput_frac", GOODPUT, "of the GPU time that jobs hold is work they keep, less all losses: failures, restarts, "
+                                        "saves, preemptions, slow clocks", NULL},
                                        {0}};
 static const struct item power[] = {{"power.site_w.mean", IN_UNIT, "mean", NULL},
                                     {"power.gpus_w.mean", IN_UNIT, "mean of the services' GPUs", "power.site_w.mean"},
@@ -125,7 +126,10 @@ static double value_of(const struct metric_row *metric, enum manner manner, cons
         const struct metric_row *idle = find(metrics, n, "cost.idle_usd");
         return metric->value - (idle != NULL ? idle->value : 0);
     }
-    if (manner == GOODPUT && find(metrics, n, "failure.events") == NULL) return 0;
+    if (manner == GOODPUT) {
+        const struct metric_row *events = find(metrics, n, "failure.events");
+        return events != NULL && events->value > 0 ? metric->value : 0;
+    }
     if (manner == HELD_HOURS && find(metrics, n, "rental.gpus.mean") == NULL) return 0;
     if (manner == GPU_HOURS || manner == HELD_HOURS) {
         const struct metric_row *end = find(metrics, n, "sim.end_s");
