@@ -68,6 +68,13 @@ out 'in a study with "intervals" only the first seed of each point has one'
 run 0 compare "$T/both.db:1" "$T/both.db:4"
 out ' the error of the cost models (one for both runs)'
 
+# What a study shows and no run has is told with its definition, which says what it needs.
+echo '{"scenario": "base.json", "set": {"cluster.gpu_price": "$2/h"},
+       "show": ["request.ttft_s.p99", "cost.usd_per_output_token"]}' >"$T/price.json"
+run 0 sweep "$T/price.json" -q -o "$T/price.db"
+err "warning: no run has 'cost.usd_per_output_token': bill of the services / output tokens of finished requests; without a 'market' there is cost.output_tokens_per_usd instead"
+! grep -q "no run has 'request" "$T/err" || complain 'a metric that runs have'
+
 # At most ten lines, then their number.
 cat >"$T/many.json" <<'END'
 { "scenario": "gavel-heterogeneous", "set": {"jobs.trace.count": 12},
