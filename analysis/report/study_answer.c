@@ -197,9 +197,9 @@ static int say_winner(const struct study *study, size_t a, size_t metric, struct
     if (winner.n_best == 0)
         text_printf(text, "No value of '%.60s' is best alone by %s. ", axis->name, name);
     else if (2 * winner.n_best <= winner.n || (winner.has_seeds && winner.n_clear == 0))
-        text_printf(text,
-                    "No value of '%.60s' is clearly best by %s; %.60s wins %zu of %zu comparisons with all else equal. ",
-                    axis->name, name, best, winner.n_best, winner.n);
+        text_printf(
+            text, "No value of '%.60s' is clearly best by %s; %.60s wins %zu of %zu comparisons with all else equal. ",
+            axis->name, name, best, winner.n_best, winner.n);
     else
         text_printf(text, "Best %.60s by %s: %.60s, in %zu of %zu comparisons with all else equal. ", axis->name, name,
                     best, winner.n_best, winner.n);

@@ -61,8 +61,8 @@ TEST(of_ageing_components_it_is_the_share_that_fails)
            2 * gsl_cdf_weibull_P(200, 10000 / tgamma(1.5), 2));
     expect("'causes': {'a': {'scope': 'node', 'lifetime': {'law': 'lognormal', 'mean': '10000s', 'shape': 1}}}",
            2 * gsl_cdf_lognormal_P(200, log(10000) - 0.5, 1));
-    const struct said said = run(1, "'causes': {'a': {'scope': 'node', 'lifetime': {'law': 'constant', 'mean': '201s'}}}",
-                                 NULL);
+    const struct said said = run(
+        1, "'causes': {'a': {'scope': 'node', 'lifetime': {'law': 'constant', 'mean': '201s'}}}", NULL);
     CHECK(said.n == 1 && said.expected == 0);
 }
 
@@ -88,6 +88,10 @@ TEST(runs_that_were_struck_say_nothing)
 TEST(what_has_no_lifetimes_is_not_missed)
 {
     CHECK_EQ_INT(run(1, "'outages': {'o': {'node': 0, 'from': '10s', 'until': '20s'}}", NULL).n, 0);
-    CHECK_EQ_INT(run(1, "'outages': {'o': {'node': 0, 'from': '10s', 'until': '20s'}}, 'causes': {'a': {'scope': 'node',"
-                        " 'lifetime': {'mean': '1000000s'}}}", NULL).n, 1);
+    CHECK_EQ_INT(run(1,
+                     "'outages': {'o': {'node': 0, 'from': '10s', 'until': '20s'}}, 'causes': {'a': {'scope': 'node',"
+                     " 'lifetime': {'mean': '1000000s'}}}",
+                     NULL)
+                     .n,
+                 1);
 }

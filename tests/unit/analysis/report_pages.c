@@ -473,8 +473,9 @@ TEST(an_axis_with_null_has_a_value_none)
     SCOPED(text) html = {0};
     struct diag diag = {0};
     write_study(path);
-    MUST(fixture_sql(path, "UPDATE param SET key = 'failures', value = CASE value WHEN 'jsq' THEN 'null' ELSE '{\"a\": 1}'"
-                           " END WHERE key = 'a.routing'"));
+    MUST(fixture_sql(path,
+                     "UPDATE param SET key = 'failures', value = CASE value WHEN 'jsq' THEN 'null' ELSE '{\"a\": 1}'"
+                     " END WHERE key = 'a.routing'"));
     CHECK_EQ_INT(fixture_report(path, 0, &html, &diag), 0);
     CHECK(fixture_has(&html, "<p class=\"answer\">Best failures by TTFT p99: &#39;none&#39; (null), in 3 of 3"));
     text_fini(&html);
