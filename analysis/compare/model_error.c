@@ -161,6 +161,16 @@ static int remark(struct compare_work *work, const struct errors *errors, struct
     return code;
 }
 
+/* Which runs of a study have intervals, where several seeds of one are compared. */
+static const char *without_why(const struct compare_work *work)
+{
+    const struct compared_runs *runs = &work->runs;
+    return runs->n_base + runs->n_changed > 2
+               ? "; in a study with \"intervals\" only the first seed of each point has one: compare DB:RUN DB:RUN of "
+                 "that seed"
+               : "";
+}
+
 int work_remark_model_error(struct compare_work *work)
 {
     struct errors errors;
@@ -168,8 +178,9 @@ int work_remark_model_error(struct compare_work *work)
     int code = read_errors(work, &errors);
     const size_t n_runs = errors.n_base + errors.n_changed;
     if (code == 0 && errors.n_without > 0 && errors.n_without < n_runs)
-        code = work_remark(work, "%zu of %zu runs have no interval, so changes are not held against the models' error",
-                           errors.n_without, n_runs);
+        code = work_remark(work,
+                           "%zu of %zu runs have no interval, so changes are not held against the models' error%s",
+                           errors.n_without, n_runs, without_why(work));
     if (code != 0 || errors.n_without > 0 || errors.n_base == 0) return code;
     text_init(&within.text);
     text_init(&beyond.text);

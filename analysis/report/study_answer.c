@@ -179,6 +179,12 @@ static int say_no_front(const struct report_source *source, const struct study *
 
 /* --- Which value of an axis of words is best --- */
 
+/* The value null leaves a key out. */
+static const char *name_level(const char *value)
+{
+    return strcmp(value, "null") == 0 ? "'none' (null)" : value;
+}
+
 static int say_winner(const struct study *study, size_t a, size_t metric, struct arena *arena, struct text *text)
 {
     char words[WORDS_CHARS];
@@ -187,12 +193,13 @@ static int say_winner(const struct study *study, size_t a, size_t metric, struct
     if (study_winner(study, a, metric, arena, &winner) != 0) return SIM_E_NOMEM;
     if (winner.n == 0) return 0;
     const char *name = words_metric(study->metrics[metric].name, words);
-    const char *best = axis->values[winner.level];
+    const char *best = name_level(axis->values[winner.level]);
     if (winner.n_best == 0)
-        text_printf(text, "No %.60s is best alone by %s. ", axis->name, name);
+        text_printf(text, "No value of '%.60s' is best alone by %s. ", axis->name, name);
     else if (2 * winner.n_best <= winner.n || (winner.has_seeds && winner.n_clear == 0))
-        text_printf(text, "No %.60s is clearly best by %s; %.60s wins %zu of %zu comparisons with all else equal. ",
-                    axis->name, name, best, winner.n_best, winner.n);
+        text_printf(
+            text, "No value of '%.60s' is clearly best by %s; %.60s wins %zu of %zu comparisons with all else equal. ",
+            axis->name, name, best, winner.n_best, winner.n);
     else
         text_printf(text, "Best %.60s by %s: %.60s, in %zu of %zu comparisons with all else equal. ", axis->name, name,
                     best, winner.n_best, winner.n);

@@ -12,7 +12,10 @@ static void say_size(const struct study *study, struct text *text)
     if (study->n_points > 0 && study->n_runs % study->n_points == 0 && study->n_runs > study->n_points)
         text_printf(text, ", %zu seeds each", study->n_runs / study->n_points);
     if (study->n_copies > 0)
-        text_printf(text, " (%zu runs repeat the result of another seed and count once)", study->n_copies);
+        text_printf(text,
+                    study->n_copies == 1 ? " (%zu run repeats the result of another seed and counts once)"
+                                         : " (%zu runs repeat the result of another seed and count once)",
+                    study->n_copies);
     const size_t n_unfit = study->n_unfit, n_left = study->n_runs - study->n_done - n_unfit;
     if (n_unfit > 0)
         text_printf(text, "; %s %s not fit", words_number((double)n_unfit, runs), n_unfit == 1 ? "does" : "do");
@@ -185,8 +188,8 @@ static void say_winner(const struct study *study, const struct study_axis *axis,
     else
         text_add(text, "; ");
     if (winner->n_best == 0) {
-        text_printf(text, "%s is never best with one %s alone", words_metric(study->metrics[metric].name, name),
-                    axis->name);
+        text_printf(text, "%s is never best with one value of '%s' alone",
+                    words_metric(study->metrics[metric].name, name), axis->name);
         return;
     }
     text_printf(text, "%s is best with %s=%s in %zu", words_metric(study->metrics[metric].name, name), axis->name,

@@ -395,6 +395,21 @@ static int hold_scenario(struct database *memory, const char *scenario, struct d
     return code;
 }
 
+/* Which GPU prices the scenario gives: of all types of nodes, of some, or of none. */
+static int read_prices(const struct database *memory, struct arena *arena, struct subject *subject, struct diag *diag)
+{
+    static const char sql[] =
+        "SELECT (scenario ->> '$.cluster.gpu_price' IS NOT NULL) + n_given, n_types + 1 FROM run,\n"
+        "(SELECT count(*) AS n_types, count(type.value ->> '$.gpu_price') AS n_given\n"
+        " FROM run, json_each(scenario, '$.cluster.node_types') AS type)";
+    struct query_answer answer;
+    const int code = query_run(memory, sql, NULL, 0, "read the prices", arena, &answer, diag);
+    if (code != 0 || answer.n_rows == 0) return code;
+    const double n_given = answer.columns[0].numbers[0], n = answer.columns[1].numbers[0];
+    subject->price = n_given == 0 ? "list price" : n_given == n ? "given price" : "price, given or listed,";
+    return 0;
+}
+
 int subject_of(const char *scenario, const char *const *varied, size_t n_varied, struct arena *arena,
                struct subject *subject, struct diag *diag)
 {
@@ -403,6 +418,7 @@ int subject_of(const char *scenario, const char *const *varied, size_t n_varied,
     const struct report_source source = {.database = &memory, .arena = arena, .diag = diag};
     int code = hold_scenario(&memory, scenario, diag);
     if (code == 0) code = subject_read(&source, 1, varied, n_varied, subject);
+    if (code == 0) code = read_prices(&memory, arena, subject, diag);
     sqlite3_close(memory.handle);
     return code;
 }

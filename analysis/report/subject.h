@@ -32,6 +32,7 @@ struct subject {
     const char *budget;        /* as the scenario says it */
     const char *power_level;   /* "site", "row", ... */
     double budget_gpus;        /* of renting; NAN: none */
+    const char *price;         /* where prices of GPUs are from, such as "list price"; NULL after subject_read */
     struct page_query queries[3];
 };
 

@@ -433,8 +433,7 @@ static int check_laid(const struct study *study, const char *key, struct config_
     if (strcmp(key, "seed") == 0)
         return diag_error(diag, SIM_E_USAGE, "--set", "give --seeds", "the study has its own seeds");
     if (strcmp(key, "keep") == 0)
-        return diag_error(diag, SIM_E_USAGE, "--set", "change \"keep\" in the study",
-                          "the study itself sets what its runs keep");
+        return diag_error(diag, SIM_E_USAGE, "--set", "give --keep", "the study itself sets what its runs keep");
     return 0;
 }
 
@@ -459,13 +458,26 @@ static int lay_settings(struct study *study, const struct study_overlay *overlay
     return reading->code;
 }
 
+/* What the runs keep is the first setting. */
+static int lay_keep(struct study *study, const char *keep, struct config_reading *reading)
+{
+    struct study_setting *settings = read_alloc(reading, study->n_settings, sizeof *settings);
+    if (settings == NULL) return reading->code;
+    memcpy(settings, study->settings, study->n_settings * sizeof *settings);
+    settings[0].assignment = arena_printf(reading->arena, "keep=%s", keep);
+    if (settings[0].assignment == NULL) config_report_nomem(reading);
+    study->settings = settings;
+    study->keep = keep;
+    return reading->code;
+}
+
 int study_lay(struct study *study, const struct study_overlay *overlay, struct arena *arena, struct diag *diag)
 {
     struct config_reading reading = {.arena = arena, .diag = diag};
-    if (overlay->n_settings > 0) {
-        int code = lay_settings(study, overlay, &reading);
-        if (code != 0) return code;
-    }
+    int code = overlay->keep != NULL ? lay_keep(study, overlay->keep, &reading) : 0;
+    if (code != 0) return code;
+    if (overlay->n_settings > 0) code = lay_settings(study, overlay, &reading);
+    if (code != 0) return code;
     if (overlay->n_seeds > MAX_SEEDS || (size_t)overlay->n_seeds > STUDY_MAX_RUNS / study->n_points)
         return diag_error(diag, SIM_E_USAGE, "--seeds", NULL, "a study has at most %d runs", STUDY_MAX_RUNS);
     if (overlay->n_seeds > 0) {

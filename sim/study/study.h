@@ -89,6 +89,7 @@ struct study_overlay {
     const char *const *settings; /* "key=value"; relative paths start at the current directory */
     int64_t n_seeds;             /* 0: as in the study */
     const char *name;            /* NULL: as in the study */
+    const char *keep;            /* rows that runs keep, such as "rows"; NULL: as in the study. Outlives the study. */
 };
 
 /* Applies the changes, also to the definition and the hash. Keys that an axis varies or overrides cannot be set, nor

@@ -315,10 +315,40 @@ out ", $loaded prompt tokens loaded from stores"
 jobs='{"cluster": {"nodes": 2}, "jobs": {"trace": {"format": "inline-jobs", "jobs": [{"gpus": 16, "duration": "10h"}]}}}'
 echo "$jobs" >"$T/jobs.json"
 run 0 run "$T/jobs.json" -q
-! grep -q useful "$T/out" || complain 'nothing fails'
+! grep -q 'work they keep' "$T/out" || complain 'there are no failures'
 run 0 run "$T/jobs.json" -q -o "$T/failing.db" \
     --set 'failures={"causes": {"node": {"scope": "node", "lifetime": {"mean": "10h"}, "repair": {"mean": "1h"}}}}' \
     --set 'jobs.types.default.checkpoint={"policy": {"policy": "periodic", "interval": "1h"}, "bytes": "1TB", "write": "10GB/s"}'
 useful=$(sqlite3 "$T/failing.db" "select printf('%.3g', 100 * value) from metric where name = 'job.goodput_frac'")
-out ", $useful % of the GPU time of jobs useful"
+out ", $useful % of the GPU time that jobs hold is work they keep, less all losses: failures, restarts, saves, preemptions, "
+# What lowers the share where nothing fails, here restarts, is not laid to failures.
+run 0 run failing-site -q -s until=3h -s failures.causes=null --interval never -o "$T/whole.db" \
+    -s 'failures.outages={"x": {"node": 0, "from": "100d", "until": "101d"}}'
+! grep -q '^failures .*work they keep' "$T/out" || complain 'the line of failures has a loss by other things'
+sql "$T/whole.db" "select sum(name = 'failure.events' and value = 0), sum(name = 'job.goodput_frac' and value < 0.95)
+    from metric" '1|1'
+
+# The line of cost says where its prices are from, in a run and in what is stored of it; a run names a price that the
+# catalog derives from others.
+serving 20 5
+cost() { # WORDS ARGUMENTS...
+    words=$1
+    shift
+    rm -f "$T/cost.db"
+    run 0 run "$T/serve.json" -q --interval never -o "$T/cost.db" "$@"
+    grep -q "^cost .* per hour, $words of the services' GPUs, " "$T/out" || complain "no $words: $(grep ^cost "$T/out")"
+    grep ^cost "$T/out" >"$T/line"
+    run 0 show "$T/cost.db"
+    equal "$(grep ^cost "$T/out")" "$(cat "$T/line")" 'the stored cost'
+}
+cost 'list price'
+! grep -q 'is derived' "$T/err" || complain 'a price that is not derived'
+cost 'given price' --set 'cluster.gpu_price=$2/h'
+types='cluster.node_types={"more": {"nodes": 1, "gpus_per_node": 8, "gpu": "h100-sxm"'
+cost 'price, given or listed,' --set "$types}}" --set 'cluster.gpu_price=$2/h'
+cost 'given price' --set "$types, \"gpu_price\": \"\$3/h\"}}" --set 'cluster.gpu_price=$2/h'
+run 0 run "$T/serve.json" -q --interval never --set cluster.gpu=b200-sxm
+err "warning: the list price of b200-sxm is derived, nobody's offer: RunPod's \$4.69/h of an H100 (2024) times "
+run 0 run "$T/serve.json" -q --interval never --set cluster.gpu=b200-sxm --set 'cluster.gpu_price=$2/h'
+! grep -q 'is derived' "$T/err" || complain 'a given price is derived'
 finish

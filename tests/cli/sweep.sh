@@ -214,6 +214,16 @@ err "unknown routing policy 'no-such-router'"
 run 0 sweep "$T/study.json" -o "$T/set.db" --set services.chat.replicas=1 --seeds 1 --name single -q
 sql "$T/set.db" "select count(*) from run where json_extract(scenario, '\$.services.chat.replicas') = 1" 6
 sql "$T/set.db" "select name, json_extract(definition, '\$.set.\"services.chat.replicas\"') from study" 'single|1'
+# --keep is the study's own key: the definition, and so its hash, are those of a study that has it.
+sed 's/"keep": "rows", //' "$T/study.json" >"$T/short.json"
+run 0 sweep "$T/study.json" -o "$T/stated.db" --seeds 1 --name one -q
+run 0 sweep "$T/short.json" -o "$T/short.db" --seeds 1 --name one -q
+run 0 sweep "$T/short.json" -o "$T/laid.db" --seeds 1 --name one -q --keep rows
+of_study() { sqlite3 "$1" "select hash, definition, (select count(*) from request), (select group_concat(result_hash) from run) from study"; }
+equal "$(of_study "$T/laid.db")" "$(of_study "$T/stated.db")" 'a study by --keep rows'
+[ "$(of_study "$T/laid.db")" != "$(of_study "$T/short.db")" ] || complain 'a study without keep keeps rows'
+run 2 sweep "$T/short.json" -o "$T/none.db" --set keep=rows
+err 'give --keep'
 run 2 sweep "$T/study.json" -o "$T/none.db" --set services.chat.routing=round-robin
 err "the study varies 'services.chat.routing'"
 run 2 sweep "$T/study.json" -o "$T/none.db" --set seed=3

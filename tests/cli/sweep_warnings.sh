@@ -44,6 +44,37 @@ run 0 sweep "$T/mixed.json" -q -o "$T/mixed.db"
 err "warning: scheduler 'fifo' ignores further node types: nothing runs on 'p100', 'k80'; 'gavel' places jobs on them; else leave them out (at 1 of 3 points, scheduler fifo)"
 err "warning: scheduler 'tiresias' ignores further node types: nothing runs on 'p100', 'k80'; 'gavel' places jobs on them; else leave them out (at 1 of 3 points, scheduler tiresias)"
 
+# Intervals that no run can have are told: of jobs, and of services whose costs are stated.
+cat >"$T/jobs.json" <<'END'
+{ "cluster": {"nodes": 1}, "jobs": {"trace": {"format": "inline-jobs", "jobs": [{"gpus": 1, "duration": "10s"}]}} }
+END
+echo '{"scenario": "jobs.json", "intervals": true}' >"$T/none.json"
+run 0 sweep "$T/none.json" -q -o "$T/none.db"
+err "warning: 'intervals' has no effect: it is about services, and there are none; leave it out"
+echo '{"scenario": "base.json", "seeds": 3, "intervals": true,
+       "axes": [{"key": "services.chat.cost", "values": [{"kind": "operators"}, {"kind": "roofline"}]}]}' >"$T/some.json"
+run 0 sweep "$T/some.json" -q -o "$T/some.db"
+err 'no intervals: no error of the cost models is known, or it moves no metric (at 1 of 2 points, cost roofline)'
+# A point with known errors has intervals under its first seed alone, and a comparison of several seeds says so.
+sql "$T/some.db" "select group_concat(run_id) from run_interval" 1
+echo '{"scenario": "base.json", "seeds": 3, "intervals": true,
+       "axes": [{"key": "services.chat.replicas", "values": [1, 2]}]}' >"$T/both.json"
+run 0 sweep "$T/both.json" -q -o "$T/both.db"
+! grep -q 'intervals' "$T/err" || complain 'a warning of intervals without cause'
+sql "$T/both.db" "select group_concat(run_id) from run_interval" 1,4
+run 0 compare "$T/both.db" --base replicas=1 --new replicas=2
+out '4 of 6 runs have no interval'
+out 'in a study with "intervals" only the first seed of each point has one'
+run 0 compare "$T/both.db:1" "$T/both.db:4"
+out ' the error of the cost models (one for both runs)'
+
+# What a study shows and no run has is told with its definition, which says what it needs.
+echo '{"scenario": "base.json", "set": {"cluster.gpu_price": "$2/h"},
+       "show": ["request.ttft_s.p99", "cost.usd_per_output_token"]}' >"$T/price.json"
+run 0 sweep "$T/price.json" -q -o "$T/price.db"
+err "warning: no run has 'cost.usd_per_output_token': bill of the services / output tokens of finished requests; without a 'market' there is cost.output_tokens_per_usd instead"
+! grep -q "no run has 'request" "$T/err" || complain 'a metric that runs have'
+
 # At most ten lines, then their number.
 cat >"$T/many.json" <<'END'
 { "scenario": "gavel-heterogeneous", "set": {"jobs.trace.count": 12},

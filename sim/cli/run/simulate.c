@@ -3,6 +3,7 @@
 #include "sim/cli/answer.h"
 #include "sim/cli/apart.h"
 #include "sim/cli/run/clock.h"
+#include "sim/cli/run/derived_price.h"
 #include "sim/cli/run/idle_types.h"
 #include "sim/cli/run/recording.h"
 #include "sim/cli/run/results_limit.h"
@@ -209,6 +210,17 @@ static int add_intervals(struct running *running)
     return 0;
 }
 
+/* Whether the summary has the price of the services' GPUs, rather than a bill. */
+static bool shows_list_price(const struct summary *summary)
+{
+    bool has_price = false, has_bill = false;
+    for (size_t i = 0; i < summary->n_metrics; i++) {
+        has_price |= strcmp(summary->metrics[i].name, "cost.usd_per_h") == 0;
+        has_bill |= strcmp(summary->metrics[i].name, "cost.usd") == 0;
+    }
+    return has_price && !has_bill;
+}
+
 /* Stores and prints the result of a run that ended in order, was interrupted or stalled. */
 static int finish(struct running *running, const char *status, char result_hash[HASH_HEX_CHARS])
 {
@@ -221,7 +233,9 @@ static int finish(struct running *running, const char *status, char result_hash[
     if (code != 0 && code != SIM_E_INTERRUPTED) return code;
     const int interrupted = code;
     warn_absent_job_types(running->setup, running->world, &cli->diag);
-    code = print_summary(running, status, result_hash);
+    if (shows_list_price(&running->summary))
+        code = warn_derived_prices(running->setup, &running->summary.arena, &cli->diag);
+    if (code == 0 || code == SIM_E_INTERRUPTED) code = print_summary(running, status, result_hash);
     if (code == 0 && !running->options->quiet) print_closing_line(running);
     if (code == 0) code = check_domain(running);
     return code == 0 ? interrupted : code;

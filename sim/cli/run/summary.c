@@ -290,14 +290,15 @@ static void say_unended(const struct summary *summary, double warmup_s, struct t
                     n, n == 1 ? "has" : "have", words_seconds(longest_s, words));
 }
 
-static void say_groups(const struct summary *summary, double warmup_s, struct answer *answer)
+static void say_groups(const struct summary *summary, double warmup_s, const char *price, struct answer *answer)
 {
     struct text said;
     struct text unended;
     text_init(&said);
     text_init(&unended);
     say_unended(summary, warmup_s, &unended);
-    summary_groups(summary->metrics, summary->n_metrics, warmup_s > 0, unended.length > 0 ? unended.chars : "", &said);
+    summary_groups(summary->metrics, summary->n_metrics, warmup_s > 0, unended.length > 0 ? unended.chars : "", price,
+                   &said);
     said.failed |= unended.failed;
     text_fini(&unended);
     summary_intervals(&summary->intervals, &said);
@@ -353,7 +354,7 @@ static void show(const struct summary *summary, const struct summary_run *run, s
         add_values(summary, answer);
         add_intervals(summary, answer);
     } else {
-        say_groups(summary, run->warmup_s, answer);
+        say_groups(summary, run->warmup_s, run->subject->price, answer);
     }
     if (summary->first_warning != NULL) answer_say(answer, "\n");
     add_warnings(summary, answer);

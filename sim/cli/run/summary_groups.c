@@ -9,8 +9,9 @@
 
 /* How a value is written. PREEMPTIONS: a count less the yields and the stops by failures in it, which stand apart.
  * HELD_DOLLARS: less the bill of idle GPUs in it, which stands apart. GPU_HOURS: a mean number of GPUs, over the whole
- * run; HELD_HOURS: the same, beside leases. GOODPUT: a share, beside failures. */
-enum manner { COUNT, PREEMPTIONS, SHARE, GOODPUT, SECONDS, DOLLARS, HELD_DOLLARS, GPU_HOURS, HELD_HOURS, IN_UNIT };
+ * run; HELD_HOURS: the same, beside leases. GOODPUT: a share, if something failed.
+ * PRICE: dollars per hour, with where the prices are from. */
+enum manner { COUNT, PREEMPTIONS, SHARE, GOODPUT, SECONDS, DOLLARS, PRICE, HELD_DOLLARS, GPU_HOURS, HELD_HOURS, IN_UNIT };
 
 static const double SECONDS_PER_H = 3600;
 
@@ -59,7 +60,7 @@ static const struct item rl[] = {{"rl.steps", COUNT, "steps", NULL},
                                  {"rl.rollout_idle_frac", SHARE, "of the time without rollouts", NULL},
                                  {"rl.training_idle_frac", SHARE, "without training", NULL},
                                  {"rl.tokens_per_s", COUNT, "trained tokens/s", NULL},
-                                 {"rl.usd_per_h", DOLLARS, "per hour, list price of replicas and training", NULL},
+                                 {"rl.usd_per_h", PRICE, "of replicas and training", NULL},
                                  {"rl.tokens_per_usd", COUNT, "trained tokens per dollar", NULL},
                                  {0}};
 static const struct item failures[] = {{"failure.events", COUNT, "failures", NULL},
@@ -67,7 +68,8 @@ static const struct item failures[] = {{"failure.events", COUNT, "failures", NUL
                                        {"failure.replica_stops", COUNT, "stops of replicas", NULL},
                                        {"rental.interruptions", COUNT, "leases lost", NULL},
                                        {"cluster.available_frac", SHARE, "of GPU time available", NULL},
-                                       {"job.goodput_frac", GOODPUT, "of the GPU time of jobs useful", NULL},
+                                       {"job.goodput_frac", GOODPUT, "of the GPU time that jobs hold is work they keep, less all losses: failures, restarts, "
+                                        "saves, preemptions, slow clocks", NULL},
                                        {0}};
 static const struct item power[] = {{"power.site_w.mean", IN_UNIT, "mean", NULL},
                                     {"power.gpus_w.mean", IN_UNIT, "mean of the services' GPUs", "power.site_w.mean"},
@@ -86,8 +88,7 @@ static const struct item cost[] = {{"cost.usd", DOLLARS, "bill of all leases", N
                                    {"rental.gpus.mean", GPU_HOURS, "GPU h leased, before rounding up", NULL},
                                    {"cluster.gpus_in_use.mean", HELD_HOURS, "of them held", NULL},
                                    {"cost.usd_per_job", DOLLARS, "per ended job, with idle GPUs", NULL},
-                                   {"cost.usd_per_h", DOLLARS, "per hour, list price of the services' GPUs",
-                                    "cost.usd"},
+                                   {"cost.usd_per_h", PRICE, "of the services' GPUs", "cost.usd"},
                                    {"cost.output_tokens_per_usd", COUNT, "output tokens per dollar", "cost.usd"},
                                    {0}};
 static const struct item cluster[] = {{"cluster.gpus", COUNT, "GPUs", NULL},
@@ -125,7 +126,10 @@ static double value_of(const struct metric_row *metric, enum manner manner, cons
         const struct metric_row *idle = find(metrics, n, "cost.idle_usd");
         return metric->value - (idle != NULL ? idle->value : 0);
     }
-    if (manner == GOODPUT && find(metrics, n, "failure.events") == NULL) return 0;
+    if (manner == GOODPUT) {
+        const struct metric_row *events = find(metrics, n, "failure.events");
+        return events != NULL && events->value > 0 ? metric->value : 0;
+    }
     if (manner == HELD_HOURS && find(metrics, n, "rental.gpus.mean") == NULL) return 0;
     if (manner == GPU_HOURS || manner == HELD_HOURS) {
         const struct metric_row *end = find(metrics, n, "sim.end_s");
@@ -154,6 +158,7 @@ static const char *in_words(const struct metric_row *metric, enum manner manner,
     case GOODPUT: return words_percent(metric->value, words);
     case SECONDS: return words_seconds(metric->value, words);
     case DOLLARS:
+    case PRICE:
     case HELD_DOLLARS: return words_usd(metric->value, words);
     case IN_UNIT: return prefixed(metric->value, metric->unit, words);
     default: return words_number(metric->value, words);
@@ -178,7 +183,7 @@ static void add_entities(const struct metric_row *metrics, size_t n, const char 
 }
 
 static void add_group(const struct group *group, const struct metric_row *metrics, size_t n, bool has_warmup,
-                      const char *unended, struct text *text)
+                      const char *unended, const char *price, struct text *text)
 {
     bool is_first = true;
     for (const struct item *item = group->items; item->metric != NULL; item++) {
@@ -193,6 +198,7 @@ static void add_group(const struct group *group, const struct metric_row *metric
         else
             text_add(text, ", ");
         text_add(text, in_words(&shown, item->manner, words));
+        if (item->manner == PRICE) text_printf(text, " per hour, %s", price);
         text_printf(text, *item->words != 0 ? " %s" : "%s", item->words);
         if (strcmp(item->metric, "job.unfinished") == 0) text_add(text, unended);
         if (has_warmup && strcmp(item->metric, "replica.preemptions.sum") == 0) text_add(text, " in the whole run");
@@ -202,10 +208,11 @@ static void add_group(const struct group *group, const struct metric_row *metric
     text_add(text, is_first ? "" : "\n");
 }
 
-void summary_groups(const struct metric_row *metrics, size_t n, bool has_warmup, const char *unended, struct text *text)
+void summary_groups(const struct metric_row *metrics, size_t n, bool has_warmup, const char *unended, const char *price,
+                    struct text *text)
 {
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
-        add_group(&groups[i], metrics, n, has_warmup, unended, text);
+        add_group(&groups[i], metrics, n, has_warmup, unended, price, text);
 }
 
 void summary_intervals(const struct run_intervals *intervals, struct text *text)

@@ -15,8 +15,8 @@ bool summary_shows(const char *base, int base_bytes, const char *entity);
 
 /* Adds a line for each group that has a value: requests, SLO, jobs, failures, power, cost, cluster. Zeros are left out
  * but for shares of the SLO. With a warm-up the preemptions among the requests say that they are of the whole run.
- * `unended` follows the number of unfinished jobs. */
-void summary_groups(const struct metric_row *metrics, size_t n, bool has_warmup, const char *unended,
+ * `unended` follows the number of unfinished jobs. `price` says where the prices of GPUs are from: "list price". */
+void summary_groups(const struct metric_row *metrics, size_t n, bool has_warmup, const char *unended, const char *price,
                     struct text *text);
 
 /* Adds a line of the most important intervals, and what they rest on; nothing if there are none. */

@@ -31,8 +31,11 @@ struct sweep_verb_options {
     struct option_texts settings;
     const char *seeds, *name, *output, *results_limit, *workers, *shard, *data;
     int form; /* enum answer_form */
+    int keep; /* in keeps */
     bool resume, dry_run, quiet;
 };
+
+static const char *const keeps[] = {"study", "metrics", "curves", "rows", "decisions", NULL};
 
 #define AT(name) offsetof(struct sweep_verb_options, name)
 static const struct option sweep_options[] = {
@@ -45,6 +48,8 @@ static const struct option sweep_options[] = {
      "list the runs, check every value of every axis, and stop"},
     {"What comes out", "output", 'o', OPTION_TEXT, AT(output), "DB", NULL,
      "the new results database (default: the study's name and '.db')"},
+    {NULL, "keep", 0, OPTION_CHOICE, AT(keep), "study|metrics|curves|rows|decisions", keeps,
+     "of each run, as the study says (default); metrics; + curves; + rows; + decisions"},
     {NULL, "results-limit", 0, OPTION_TEXT, AT(results_limit), "SIZE", NULL,
      "stop when the runs have written this much; default " RESULTS_LIMIT_DEFAULT},
     {NULL, "resume", 0, OPTION_FLAG, AT(resume), NULL, NULL,
@@ -290,7 +295,8 @@ static int load(struct cli *cli, const struct sweep_verb_options *options, const
     if (code == 0) code = study_load(path, arena, study, &cli->diag);
     if (code != 0) return code;
     struct study_overlay overlay = {.n_settings = options->settings.n, .settings = options->settings.items,
-                                    .n_seeds = n_seeds, .name = options->name};
+                                    .n_seeds = n_seeds, .name = options->name,
+                                    .keep = options->keep > 0 ? keeps[options->keep] : NULL};
     code = study_lay(study, &overlay, arena, &cli->diag);
     const bool is_first = how->ranks == NULL || how->ranks->rank == 0; /* other ranks would find the same */
     if (code == 0 && !options->dry_run && is_first) code = sweep_refused(cli, study, &cli->diag);

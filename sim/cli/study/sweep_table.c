@@ -3,6 +3,7 @@
 #include "analysis/query.h"
 #include "analysis/stats/stats.h"
 #include "sim/cli/study/sweep_view.h"
+#include "sim/world/rows/metric.h"
 
 #include <math.h>
 #include <string.h>
@@ -452,6 +453,24 @@ static int warn_left_out(struct sweep_view *view)
     return 0;
 }
 
+/* Warns of metrics that the study shows and no run has, with their definitions, which say what they need. */
+static int warn_absent(struct sweep_view *view)
+{
+    struct query_answer names;
+    const int code = query_run(&view->merge.inputs[0], "SELECT name FROM metric GROUP BY name", NULL, 0,
+                               "read the metrics", &view->arena, &names, view->diag);
+    for (size_t i = 0; code == 0 && names.n_rows > 0 && i < view->study->n_show; i++) {
+        const char *name = view->study->show[i];
+        const struct metric_def *metric = metric_find(name);
+        size_t k = 0;
+        while (k < names.n_rows && strcmp(names.columns[0].texts[k], name) != 0) k++;
+        if (k == names.n_rows)
+            diag_warning(view->diag, NULL, NULL, "no run has '%s'%s%s", name, metric != NULL ? ": " : "",
+                         metric != NULL ? metric->definition : "");
+    }
+    return code;
+}
+
 int sweep_table_results(const struct study *study, const char *output, enum answer_form form, FILE *out,
                         struct diag *diag)
 {
@@ -465,6 +484,7 @@ int sweep_table_results(const struct study *study, const char *output, enum answ
         code = replicates_read(&view.merge.inputs[0], &view.arena, &view.replicates, diag);
     if (code == 0 && study->search == NULL) code = mark_copies(&view);
     if (code == 0) code = warn_exact_estimates(&view);
+    if (code == 0) code = warn_absent(&view);
     if (code == 0 && study->search == NULL) code = warn_left_out(&view);
     if (code == 0 && study->search == NULL && study->n_show == 0) code = choose_usual(&view);
     if (code == 0) code = (answer_is_data(form) ? write_results : show_results)(&view, &answer);

@@ -17,17 +17,24 @@
 #include <math.h>
 #include <string.h>
 
-/* Adds the intervals of a run that has ended, by two more runs. A failure leaves it without. */
+/* Adds the intervals of a run that has ended, by two more runs. A failure leaves it without. A run without intervals
+ * has a warning that gives the reason. */
 static void add_intervals(const struct sweeping_host *host, const struct setup *setup, const struct recorded *own,
-                          struct results *results, int64_t run_id)
+                          struct results *results, int64_t run_id, struct diag *diag)
 {
     const struct world_options how = {.config = setup->config, .catalog = &setup->catalog,
                                       .interrupt = host->interrupt};
     struct run_intervals found;
     struct diag why;
     diag_init(&why);
-    if (intervals_find(setup, &how, own->rows, own->n, own->arena, &found, &why) == 0 && found.n > 0)
+    const int n_before = diag->n_warnings;
+    if (intervals_find(setup, &how, own->rows, own->n, own->arena, &found, diag) != 0) return;
+    if (found.n > 0)
         results_add_intervals(results, run_id, &found, &why);
+    else if (setup->scenario.services.n == 0)
+        diag_warning(diag, NULL, "leave it out", "'intervals' has no effect: it is about services, and there are none");
+    else if (diag->n_warnings == n_before)
+        diag_warning(diag, NULL, NULL, "no intervals: no error of the cost models is known, or it moves no metric");
 }
 
 static int run(void *context, const struct study *study, const struct study_run *run, struct results *results,
@@ -52,7 +59,7 @@ static int run(void *context, const struct study *study, const struct study_run 
     const struct sink sink = recorded_sink(&own);
     const bool has_intervals = study->has_intervals && is_first;
     if (code == 0) code = simulate_into(&setup, &place, host->interrupt, has_intervals ? &sink : NULL, diag);
-    if (code == 0 && has_intervals) add_intervals(host, &setup, &own, results, run->run_id);
+    if (code == 0 && has_intervals) add_intervals(host, &setup, &own, results, run->run_id, diag);
     if (code == 0) warn_idle_types(&setup, diag);
     if (code == 0) warn_trace_misfit(&setup, diag);
     if (code == 0) heard_add(host->heard, run->run_id, diag);

@@ -486,6 +486,7 @@ int failures_create(struct site_env *site, struct cluster *cluster, const struct
     owner_init(&failures->due, site_env_owner_ids(site, 1));
     owner_init(&failures->awaited, site_env_owner_ids(site, 1));
     pool_init(&failures->occupants, sizeof(struct failure_occupant));
+    level_init(&failures->exposed, 0, 0);
     code = failure_nodes_init(failures);
     if (code == 0) code = list_gpus(failures);
     if (code == 0) code = check_nodes(failures, site->diag);
@@ -585,6 +586,7 @@ static int finish(void *self, sim_ns now)
     if (code == 0) code = emit_counts(failures, NULL, &all);
     if (code == 0) code = failure_recovery_emit(failures);
     if (code == 0) code = failure_outages_finish(failures, now);
+    if (code == 0) code = failure_never_finish(failures, now);
     return code != 0 ? code : emit_available(failures, now);
 }
 

@@ -152,6 +152,14 @@ static struct failures *failures_of(const struct watcher *watcher)
     return OWNER_ENTITY(watcher, struct failures, watcher);
 }
 
+static void count_exposed(struct failure_exposure *exposure, bool holds_gpus, sim_ns now)
+{
+    struct level *exposed = &exposure->failures->exposed;
+    if (exposure->holds_gpus == holds_gpus) return;
+    level_set(exposed, now, exposed->value + (holds_gpus ? 1 : -1));
+    exposure->holds_gpus = holds_gpus;
+}
+
 /* Replicas have no exposure: failure_clear_node finds them by their nodes. */
 static int on_given(struct watcher *watcher, struct holder *holder, sim_ns now)
 {
@@ -166,23 +174,28 @@ static int on_given(struct watcher *watcher, struct holder *holder, sim_ns now)
     holder->is_paused = failure_holder_pauses(exposure);
     if (holder->is_paused && holder->ugpus > 0) holders_redrawn(&failures->cluster->holders, holder, now);
     if (holder->ugpus > 0) arm(exposure, now);
+    count_exposed(exposure, holder->ugpus > 0, now);
     return 0;
 }
 
 static void on_taken(struct watcher *watcher, struct holder *holder, sim_ns now)
 {
     struct failure_exposure *exposure = holder->watcher_state[watcher->slot];
-    (void)now;
     if (exposure == NULL) return;
     leave_nodes(exposure);
+    count_exposed(exposure, false, now);
     engine_disarm(exposure->failures->site->engine, &exposure->strike);
 }
 
 static void on_leaves(struct watcher *watcher, struct holder *holder, bool is_finished)
 {
+    struct failure_exposure *exposure = holder->watcher_state[watcher->slot];
+    struct failures *failures = failures_of(watcher);
     (void)is_finished;
-    if (holder->watcher_state[watcher->slot] != NULL)
-        pool_give(&failures_of(watcher)->exposures, holder->watcher_state[watcher->slot]);
+    if (exposure != NULL) {
+        count_exposed(exposure, false, engine_now(failures->site->engine));
+        pool_give(&failures->exposures, exposure);
+    }
     holder->watcher_state[watcher->slot] = NULL;
 }
 

@@ -64,6 +64,7 @@ struct failure_exposure {
     struct failures *failures;
     struct holder *holder;
     struct failure_occupant *occupants;
+    bool holds_gpus; /* counted in `exposed` */
     struct job_strike next[]; /* [n_job_sources] */
 };
 
@@ -125,6 +126,7 @@ struct failures {
     struct failure_quorum *quorums;
     size_t n_quorums;
     struct pool exposures, occupants;
+    struct level exposed; /* jobs that hold GPUs */
     int64_t n_by_staff, n_recoveries; /* interrupted jobs that people bring back; all of them */
     double recovery_s;                /* of all of them, until their causes are found */
 };
@@ -220,6 +222,11 @@ int failure_outages_finish(const struct failures *failures, sim_ns now);
 /* The entry of an outage begins (of `strikes`) or ends (of `found`). */
 int failure_outage_begin(struct failures *failures, const struct failure_entry *entry);
 int failure_outage_end(struct failures *failures);
+
+/* --- failure_never.c --- */
+
+/* Warns if the causes and domains, if there are any, struck nothing. Returns 0 or the sink's code. */
+int failure_never_finish(const struct failures *failures, sim_ns now);
 
 /* --- failure_nodes.c --- */
 

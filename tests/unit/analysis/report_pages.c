@@ -466,6 +466,28 @@ TEST(the_answer_has_what_the_study_shows)
     CHECK(fixture_has(&html, "<p class=\"answer\">No configuration was found with request.finished at least 9.</p>"));
 }
 
+/* Of the values null and a section, null is best: the sentence does not read as "no failures" being so or not. */
+TEST(an_axis_with_null_has_a_value_none)
+{
+    const char *path = fresh_path();
+    SCOPED(text) html = {0};
+    struct diag diag = {0};
+    write_study(path);
+    MUST(fixture_sql(path,
+                     "UPDATE param SET key = 'failures', value = CASE value WHEN 'jsq' THEN 'null' ELSE '{\"a\": 1}'"
+                     " END WHERE key = 'a.routing'"));
+    CHECK_EQ_INT(fixture_report(path, 0, &html, &diag), 0);
+    CHECK(fixture_has(&html, "<p class=\"answer\">Best failures by TTFT p99: &#39;none&#39; (null), in 3 of 3"));
+    text_fini(&html);
+    MUST(fixture_sql(path, "UPDATE metric SET value = value * (1 + run_id % 2) WHERE name = 'request.ttft_s.p99'"));
+    CHECK_EQ_INT(fixture_report(path, 0, &html, &diag), 0);
+    CHECK(fixture_has(&html, "No value of &#39;failures&#39; is clearly best by TTFT p99; &#39;none&#39; (null) wins"));
+    text_fini(&html);
+    MUST(fixture_sql(path, "UPDATE metric SET value = 1 + 0.1 * (run_id % 2) WHERE name = 'request.ttft_s.p99'"));
+    CHECK_EQ_INT(fixture_report(path, 0, &html, &diag), 0);
+    CHECK(fixture_has(&html, "No value of &#39;failures&#39; is best alone by TTFT p99."));
+}
+
 TEST(what_differs_by_chance_only_is_not_clear)
 {
     const char *path = fresh_path();
@@ -478,6 +500,7 @@ TEST(what_differs_by_chance_only_is_not_clear)
     CHECK(fixture_has(&html, "1 did not finish"));
     CHECK(fixture_has(&html, "1 of 12 runs did not finish"));
     CHECK(fixture_has(&html, ", clearly in 0"));
+    CHECK(fixture_has(&html, "<p class=\"answer\">No value of &#39;routing&#39; is clearly best by TTFT p99"));
     fixture_check_page(path, &html);
 }
 

@@ -176,7 +176,7 @@ TEST(a_command_line_sets_what_the_study_leaves_open)
                  {"v=1", "--set: error: the study varies 'v'"},
                  {"v.w=1", "--set: error: 'v.w' would have no effect: the study varies 'v'"},
                  {"seed=1", "--set: error: the study has its own seeds; give --seeds"},
-                 {"keep=rows", "--set: error: the study itself sets what its runs keep; change \"keep\""}};
+                 {"keep=rows", "--set: error: the study itself sets what its runs keep; give --keep"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct session session;
         struct study_overlay overlay = {.n_settings = 1, .settings = &cases[i].setting};
