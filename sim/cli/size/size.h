@@ -203,6 +203,8 @@ struct size_outcome {
     double pool_kv_frac[SIZE_POOLS], pool_waiting[SIZE_POOLS]; /* of a whole run: the most sampled at a replica */
     double compute_s[SIZE_POOLS][SIZE_PHASES]; /* of a whole run: the sum over iterations of all replicas */
     int64_t n_rejected;
+    int64_t n_preemptions; /* so far, where it is cut */
+    double queue_max_s;    /* the longest time until a request was first scheduled */
     char why[DIAG_TEXT_CHARS];
     char engine[DIAG_TEXT_CHARS]; /* where the engine was measured, if not on such a replica; "": nothing to say */
 };
@@ -354,8 +356,9 @@ enum { SIZE_SATURATED_TIMES = 10 };
 /* Whether a value of the fleet at the slow end is that large. */
 bool size_is_saturated(const struct size_question *question, const struct size_state *state);
 
-/* Adds the most in use and in queues of that run, by pools: "for prompts 100 % of a KV cache in use and 708 requests
- * waiting at one replica; for decoding ...". */
+/* Adds the most in use and in queues of that run, by pools, and its preemptions: "for prompts 100 % of a KV cache in use
+ * and 708 requests waiting at one replica; for decoding ...; 12 preemptions; up to 40 s until a request is first
+ * scheduled". */
 void size_add_saturation(const struct size_state *state, struct text *text);
 
 /* --- size_settings.c --- */

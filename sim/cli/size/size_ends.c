@@ -3,6 +3,7 @@
 #include "sim/cli/size/size.h"
 #include "sim/study/map.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -91,6 +92,10 @@ void size_add_saturation(const struct size_state *state, struct text *text)
                     pool == SIZE_DECODE && has_pools ? "; " : "", has_pools ? names[pool] : "", has_pools ? " " : "",
                     100 * kv_frac[pool], waiting[pool], waiting[pool] == 1 ? "" : "s");
     }
+    text_printf(text, "; %" PRId64 " preemption%s; up to ", state->slow.n_preemptions,
+                state->slow.n_preemptions == 1 ? "" : "s");
+    size_add_time(state->slow.queue_max_s, text);
+    text_add(text, " until a request is first scheduled");
 }
 
 /* The rank of a fleet among those of equal price, as below. An unknown slow end is not a kept one. */

@@ -37,6 +37,8 @@ static int on_request(void *context, const struct request_row *row)
     struct trying *trying = context;
     const struct size_requests *requests = trying->requests;
     trying->outcome->n_rejected += strcmp(row->status, "rejected") == 0;
+    trying->outcome->n_preemptions += row->preemptions;
+    if (row->queue_s > trying->outcome->queue_max_s) trying->outcome->queue_max_s = row->queue_s;
     const struct size_request *request = size_requests_find(requests, row->id);
     for (size_t i = 0; request != NULL && i < trying->question->n_objectives; i++) {
         const struct size_objective *objective = &trying->question->objectives[i];
@@ -122,7 +124,8 @@ static int run(struct trying *trying, const struct setup *setup, enum time_case 
     const struct sink sink = {.context = trying, .request = on_request, .warning = on_warning, .metric = on_metric,
                               .sample = trying->is_whole ? on_sample : NULL,
                               .batch = trying->is_whole ? on_batch : NULL};
-    const struct world_options how = {.queue = QUEUE_CALENDAR, .time_case = time_case, .interrupt = interrupt};
+    const struct world_options how = {.queue = QUEUE_CALENDAR, .time_case = time_case, .each_replica = true,
+                                      .interrupt = interrupt};
     struct world_result result = {0};
     int code = simulate_rows(setup, &how, &sink, &result, diag);
     if (code != 0 && !trying->outcome->is_cut) return code;
