@@ -115,6 +115,31 @@ other b300-sxm 0 'at least $14.32/h, more than the fleets listed'
 other a10g 1 'closed form'
 other l4 1 'misses the limits; longest within them'
 
+# The warnings are those of a run of the fleet, but for those that the answer says in its own words: rows that the trace
+# leaves out, settings without effect. They are in every form, and also where no fleet is found.
+printf 'arrival_s,prompt_tokens,output_tokens\n0,6000,100\n1,,100\n2,6000,100\n3,6000,0\n4,6000,100\n' >"$T/bad.csv"
+warned() { # LIMIT OPTIONS...
+    limit=$1
+    shift
+    run 0 size llama-3.1-8b -t "$T/bad.csv" -f csv --slo ttft.p95=$limit -g h100-sxm --max-gpus 1 -q \
+        -s services.llm.trace.allow_bad_rows=3 -s services.llm.kv.prefix_cache=lru "$@"
+}
+warned 10s --study "$T/bad.json" --page "$T/bad.html"
+sed -n 's/^warning: //p' "$T/out" >"$T/warned"
+equal "$(grep -cE '^(bad-row|no-output|no-prefixes): ' "$T/warned")" 3 'warnings of the load'
+equal "$(grep -c '^<li>[a-z-]*: service ' "$T/bad.html")" "$(wc -l <"$T/warned")" 'warnings of the page'
+run 0 sweep "$T/bad.json" -o "$T/bad.db" -q
+sqlite3 "$T/bad.db" "select distinct code || ': ' || text || iif(count > 1, ' (' || count || ' times)', '') from warning
+    where run_id = 1 and code not in ('engine', 'extrapolated', 'unpriced')" | sort >"$T/of_run"
+sort "$T/warned" | cmp -s - "$T/of_run" || complain "warnings $(cat "$T/warned"), of the run $(cat "$T/of_run")"
+warned 10s --json
+sql :memory: "select count(*) from json_each(readfile('$T/out'), '\$.warnings') where value ->> 'code' in
+    ('bad-row', 'no-output', 'no-prefixes') and value ->> 'count' = 1" 3
+warned 10s --csv
+sed -n 's/^warning: \([a-z-]*: .*\)/\1/p' "$T/err" | sort | cmp -s - "$T/of_run" || complain 'the warnings beside CSV'
+warned 1us
+equal "$(grep -cE '^warning: (bad-row|no-output): ' "$T/out")" 2 'warnings of the load without a fleet'
+
 # Requests longer than the LLM's context are rejected by every fleet: no search where these alone miss a limit.
 awk 'BEGIN { print "arrival_s,prompt_tokens,output_tokens"
     for (i = 0; i < 100; i++) print i ",100," (i < 10 ? 1949 : 1948) }' >"$T/long.csv"

@@ -124,6 +124,35 @@ void size_describe_shape(const struct size_option *option, struct text *text);
 /* The option in words: "4 x h100-sxm: 2 replicas, TP 2, vllm-v1 2048". */
 void size_describe(const struct size_option *option, int64_t replicas, struct text *text);
 
+/* --- size_warnings.c --- */
+
+enum { SIZE_MAX_WARNINGS = 24 };
+
+/* Warnings of a run. */
+struct size_warnings {
+    size_t n;
+    struct size_warning {
+        char code[48], text[512];
+        int64_t count;
+    } items[SIZE_MAX_WARNINGS];
+};
+
+struct answer;
+struct warning_row;
+struct request_source;
+
+/* Adds the warning, unless it is there already or the answer has it in its own words. */
+void size_warnings_take(struct size_warnings *warnings, const struct warning_row *row);
+
+/* Adds what the trace of a service left out or changed, at its end. */
+void size_warnings_take_notes(struct size_warnings *warnings, const struct request_source *source, const char *service);
+
+/* Adds "bad-row: service 'llm': bad rows left out, first at FILE:3 (2 times)", a line without its end. */
+void size_add_warning(const struct size_warning *warning, struct text *text);
+
+/* Adds a line for each, for programs the list "warnings". Returns 0 or SIM_E_NOMEM. */
+int size_warnings_add(const struct size_warnings *warnings, struct answer *answer);
+
 /* --- size_load.c --- */
 
 /* A load that arrives in less time says little: answers that still run do not weigh on it yet. */
@@ -144,6 +173,7 @@ struct size_requests {
     size_t counted[SIZE_MAX_OBJECTIVES]; /* requests that an objective counts */
     size_t n_long[SIZE_MAX_OBJECTIVES];  /* of these, longer than the LLM's context: rejected by every fleet */
     bool is_closed;                      /* arrivals depend on the fleet: only the first ones are here */
+    struct size_warnings notes;          /* what the trace left out or changed */
 };
 
 /* Reads the trace of a loaded scenario. Returns 0 or a negative code with findings. */
@@ -213,6 +243,7 @@ struct size_outcome {
 struct size_case {
     enum time_case time_case;
     bool is_whole;
+    struct size_warnings *warnings; /* takes those of the run; NULL: nobody asks */
 };
 
 /* Simulates the option. */
@@ -285,6 +316,7 @@ struct size_result {
     const char *scheduler;           /* batching policy in the preset of the engine; NULL: none */
     bool names_engine;               /* the settings name the engine */
     struct size_requests requests;
+    struct size_warnings warnings; /* of the run of the best one; without a fleet those of the load */
     const char *trust; /* of the best one: size_find_trust; NULL: there is none */
 };
 
@@ -396,8 +428,6 @@ bool size_lack_of(const struct size_result *result, size_t at, struct size_lack 
 void size_add_limit(const struct size_question *question, const struct size_result *result, struct text *text);
 
 /* --- size_json.c --- */
-
-struct answer;
 
 /* Adds what the lines say as fields, for programs. Returns 0 or SIM_E_NOMEM. */
 int size_write_fields(const struct size_question *question, const struct size_result *result, struct arena *arena,

@@ -257,6 +257,7 @@ int size_answer(const struct size_question *question, const struct size_result *
                result->n_unfit, question->llm, result->n_ruled_out);
     if (result->n_uncertain > 0) answer_say(&answer, "; %zu have no known error", result->n_uncertain);
     answer_say(&answer, "\n");
+    if (code == 0) code = size_warnings_add(&result->warnings, &answer);
     answer_number(&answer, "runs", (double)result->n_runs);
     answer_number(&answer, "simulations", (double)result->n_simulations);
     answer_number(&answer, "sweep_runs", (double)result->n_sweep);

@@ -10,6 +10,7 @@ struct trying {
     const struct size_question *question;
     const struct size_requests *requests;
     struct size_outcome *outcome;
+    struct size_warnings *warnings; /* NULL: nobody asks */
     int64_t prefill_replicas;
     bool is_whole;                       /* goes on after a miss */
     double *values[SIZE_MAX_OBJECTIVES]; /* of the requests that count, in the order of their ends */
@@ -59,8 +60,10 @@ static int on_request(void *context, const struct request_row *row)
 
 static int on_warning(void *context, const struct warning_row *row)
 {
-    struct size_outcome *outcome = ((struct trying *)context)->outcome;
+    const struct trying *trying = context;
+    struct size_outcome *outcome = trying->outcome;
     if (strcmp(row->code, "engine") == 0) snprintf(outcome->engine, sizeof outcome->engine, "%s", row->text);
+    if (trying->warnings != NULL) size_warnings_take(trying->warnings, row);
     return 0;
 }
 
@@ -146,7 +149,7 @@ int size_try_told(const struct size_question *question, const struct size_reques
                   const volatile sig_atomic_t *interrupt, struct size_outcome *outcome, struct diag *diag)
 {
     struct trying trying = {.question = question, .requests = requests, .outcome = outcome,
-                            .prefill_replicas = option->prefill_replicas, .is_whole = how.is_whole};
+                            .warnings = how.warnings, .prefill_replicas = option->prefill_replicas, .is_whole = how.is_whole};
     struct setup setup;
     *outcome = (struct size_outcome){.missed = -1, .kv_peak_frac = (double)NAN,
                                       .busy_frac = (double)NAN};

@@ -223,7 +223,7 @@ static struct size_outcome try(const struct trying *trying, bool is_whole)
 {
     struct size_outcome outcome;
     size_try(&trying->question, &trying->requests, &trying->option, trying->replicas,
-             (struct size_case){TIMES_PREDICTED, is_whole}, NULL, &outcome);
+             (struct size_case){TIMES_PREDICTED, is_whole, NULL}, NULL, &outcome);
     return outcome;
 }
 
@@ -253,11 +253,11 @@ static void check_others(const struct trying *trying, const struct size_outcome 
     const volatile sig_atomic_t interrupt = 1;
     struct size_outcome slow, fast, none;
     size_try(&trying->question, &trying->requests, &trying->option, trying->replicas,
-             (struct size_case){TIMES_SLOW, true}, NULL, &slow);
+             (struct size_case){TIMES_SLOW, true, NULL}, NULL, &slow);
     size_try(&trying->question, &trying->requests, &trying->option, trying->replicas,
-             (struct size_case){TIMES_FAST, true}, NULL, &fast);
+             (struct size_case){TIMES_FAST, true, NULL}, NULL, &fast);
     size_try(&trying->question, &trying->requests, &trying->option, trying->replicas,
-             (struct size_case){TIMES_PREDICTED, true}, &interrupt, &none);
+             (struct size_case){TIMES_PREDICTED, true, NULL}, &interrupt, &none);
     if (isfinite(predicted->values[1]))
         CHECK(fast.values[1] < predicted->values[1] && predicted->values[1] < slow.values[1]);
     CHECK(!none.has_run && !none.meets && none.why[0] != 0);
