@@ -199,6 +199,7 @@ struct size_bound {
     bool is_wrong;              /* it cannot run by a setting of the question */
     bool has_no_error;          /* the question asks for both ends of the interval, which is not known */
     char why[DIAG_TEXT_CHARS];
+    char no_error[DIAG_TEXT_CHARS]; /* why the error of its times is not known; "": it is, or there is no reason */
 };
 
 /* Bounds without simulating. Returns 0 or SIM_E_NOMEM. */

@@ -128,8 +128,8 @@ static void add_no_interval(const struct size_result *result, const struct size_
         text_add(text, "a run at one of its ends failed");
     else if (result->engine == NULL)
         text_printf(text, "the error of the cost model %s is not known", result->cost_model);
-    else if (best->option.groups > 1)
-        text_add(text, "no measured run has attention in groups (DP)");
+    else if (best->bound.no_error[0] != 0)
+        text_add(text, best->bound.no_error);
     else
         text_add(text, "no measured run tells the error of such times");
 }
