@@ -319,6 +319,7 @@ static int build(const void *given, const struct cost_request *request, struct i
     if (code == 0)
         code = catalog_engine(request->catalog, params->engine, request->where, request->arena, &cost->engine,
                               request->diag);
+    if (code == 0) code = engine_preset_check(&cost->engine, request->gpu, request->where, request->diag);
     engine_preset_split(&cost->engine, &parts.split);
     if (code == 0) code = find_calibration(params, request, &parts, cost);
     if (code != 0) return code;
