@@ -100,6 +100,14 @@ sure 'median error of held-out kernels 6 % (products), 4 % (attention)'
 sure 'no error of held-out kernels is known of the cost model roofline' --set services.llm.cost.kind=roofline
 sure 'no error of held-out kernels is known, as the settings name a calibration' --set services.llm.cost.calibration=h200-sxm
 
+# Dollars per million output tokens: the price of the fleet over the time in which the load arrives.
+run 0 size llama-3.1-8b --requests 60 --rate 12/s --prompt 2500 --output-tokens 100 --gpu h100-sxm --max-gpus 2 -q --json --slo ttft.p99=2s
+sql :memory: "select count(*) > 1, max(abs(value ->> 'usd_per_million_output' * $(json_of "$T/out" '$.requests')
+    * $(json_of "$T/out" '$.output_tokens_mean') / 1e6 / (value ->> 'usd_per_h' / 3600 * $(json_of "$T/out" '$.span_s')) - 1)) < 1e-6
+    from json_each(readfile('$T/out'), '\$.best')" '1|1'
+json '$.usd_per_million_output' "$(json_of "$T/out" '$.best[0].usd_per_million_output')"
+grep -q '"cost: \$[0-9.]* per million output tokens of this load, with 25 million prompt tokens for each"' "$T/out" || complain 'no line of the cost'
+
 # Another GPU without a fleet has a bound of its price, or null where no number of these GPUs is enough.
 run 0 size llama-3.1-8b --requests 60 --rate 12/s -q --json --slo ttft.p99=200ms --max-gpus 4
 cp "$T/out" "$T/asked"

@@ -338,6 +338,13 @@ static inline double size_usd_per_h(const struct size_state *state)
     return size_fleet_usd_per_h(&state->option, state->replicas);
 }
 
+/* Dollars per million output tokens of the load, in the time in which it arrives; NAN: it arrives at once. */
+static inline double size_usd_per_million(const struct size_requests *requests, double usd_per_h)
+{
+    if (!(requests->span_s > 0) || !(requests->output_tokens > 0)) return (double)NAN;
+    return usd_per_h * (requests->span_s / 3600) / (requests->output_tokens / 1e6);
+}
+
 /* Whether fleet a comes before b in the answer: a total order. The cheaper comes first; of equal price, the one with
  * more room to its limits, with fewer GPUs, with the GPU whose name comes first, with less tensor, pipeline and data
  * parallelism, with fewer prefill replicas, with the batching whose name comes first, with the smaller budget. */
@@ -444,11 +451,11 @@ void size_open_fleet(const char *key, const struct size_question *question, cons
 enum size_topic { SIZE_FLEET, SIZE_LATENCY, SIZE_POOL_LINES, SIZE_TRUST, SIZE_PRICES, SIZE_TOPICS };
 
 /* The answer in lines: the question; the cheapest fleet with its price; where it misses a limit at an end of the
- * interval or its error is not known, the cheapest known to keep both ends; the load; latencies of the first; the
+ * interval or its error is not known, the cheapest known to keep both ends; the load; dollars per million output tokens; latencies of the first; the
  * limit that binds; their interval by the error of the cost model; where the price comes from; what pools change, if
  * they were tried, and the latencies with and without; what limits it; how the requests of a rate arrive; how sure
  * this is. Without a fleet the second line says so and is the last. */
-enum { SIZE_MAX_LINES = 13 };
+enum { SIZE_MAX_LINES = 14 };
 
 struct size_lines {
     size_t n;

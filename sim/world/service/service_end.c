@@ -110,19 +110,6 @@ static int emit_notes(const struct service *service)
     return code;
 }
 
-/* Weights in nvfp4 on a GPU without units for it, such as those before Blackwell: they are widened before each product
- * (weight_kernels). vLLM does so: vllm/model_executor/layers/quantization/utils/marlin_utils_fp4.py. */
-static int emit_emulation(const struct service *service, const struct fleet_pool *pool, const char *of_pool)
-{
-    char text[512];
-    const bool is_emulated = service->llm.weights == FORMAT_NVFP4 && !(pool->gpu.peak_flop_per_s[FORMAT_NVFP4] > 0.0);
-    snprintf(text, sizeof text,
-             "service '%s'%s: %s has no units for products in nvfp4: weights are widened first, which not every engine "
-             "can do",
-             service->config->name, of_pool, pool->gpu.name);
-    return service_emit_warning(service, "emulated", is_emulated, text);
-}
-
 /* Warnings about a pool's cost model, its power model, and missing GPU prices. */
 static int emit_model_warnings(const struct service *service, const struct fleet_pool *pool)
 {
@@ -137,7 +124,6 @@ static int emit_model_warnings(const struct service *service, const struct fleet
     snprintf(text, sizeof text, "service '%s'%s: the %s cost of %s on %s is not calibrated%s", name, of_pool,
              model->kind, service->llm.name, pool->gpu.name, gpu_vendor_caveat(&pool->gpu));
     code = service_emit_warning(service, "uncalibrated", !model->calibrated, text);
-    if (code == 0) code = emit_emulation(service, pool, of_pool);
     if (code != 0) return code;
     snprintf(text, sizeof text,
              "service '%s'%s: the price of %s is unknown, so cost.* is absent; set cluster.gpu_price", name, of_pool,

@@ -84,7 +84,8 @@ TEST(no_interval_for_kernels_that_nobody_measured)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct cost_fixture fixture;
         const int64_t gpus = strcmp(cases[i].llm, "deepseek-v3") == 0 ? 8 : 1;
-        CHECK_EQ_INT(cost_fixture_init(&fixture, "{'cost': {'kind': 'operators'}}", cases[i].gpu, cases[i].llm, gpus, 1), 0);
+        CHECK_EQ_INT(
+            cost_fixture_init(&fixture, "{'cost': {'kind': 'operators'}}", cases[i].gpu, cases[i].llm, gpus, 1), 0);
         if (!CHECK((fixture.error.slow_frac > 0.0) == cases[i].known)) printf("\n  %s", cases[i].gpu);
         if (cases[i].known)
             CHECK(fixture.error.why == NULL);
