@@ -209,6 +209,30 @@ static int add_saturated(const struct size_question *question, const struct size
     return failed ? SIM_E_NOMEM : 0;
 }
 
+static void write_cost(const struct size_result *result, struct answer *answer)
+{
+    if (result->n_best > 0)
+        answer_number(answer, "usd_per_million_output",
+                      size_usd_per_million(&result->requests, size_usd_per_h(&result->states[result->best[0]])));
+}
+
+static void write_objectives(const struct size_question *question, const struct size_result *result,
+                             struct answer *answer)
+{
+    answer_open(answer, "objectives", '[');
+    for (size_t i = 0; i < question->n_objectives; i++) {
+        answer_open_row(answer, NULL, '{');
+        answer_text(answer, "name", question->objectives[i].name);
+        answer_number(answer, "limit_s", question->objectives[i].limit_s);
+        if (result->has_ends) {
+            answer_number(answer, "low_s", fmin(result->fast.values[i], result->slow.values[i]));
+            answer_number(answer, "high_s", fmax(result->fast.values[i], result->slow.values[i]));
+        }
+        answer_close(answer, '}');
+    }
+    answer_close(answer, ']');
+}
+
 int size_answer(const struct size_question *question, const struct size_result *result, int form, struct arena *arena,
                 FILE *out, struct diag *diag)
 {
@@ -225,21 +249,8 @@ int size_answer(const struct size_question *question, const struct size_result *
     answer_number(&answer, "span_s", result->requests.span_s);
     answer_number(&answer, "prompt_tokens_mean", result->requests.prompt_tokens / (double)result->requests.n);
     answer_number(&answer, "output_tokens_mean", result->requests.output_tokens / (double)result->requests.n);
-    if (result->n_best > 0)
-        answer_number(&answer, "usd_per_million_output",
-                      size_usd_per_million(&result->requests, size_usd_per_h(&result->states[result->best[0]])));
-    answer_open(&answer, "objectives", '[');
-    for (size_t i = 0; i < question->n_objectives; i++) {
-        answer_open_row(&answer, NULL, '{');
-        answer_text(&answer, "name", question->objectives[i].name);
-        answer_number(&answer, "limit_s", question->objectives[i].limit_s);
-        if (result->has_ends) {
-            answer_number(&answer, "low_s", fmin(result->fast.values[i], result->slow.values[i]));
-            answer_number(&answer, "high_s", fmax(result->fast.values[i], result->slow.values[i]));
-        }
-        answer_close(&answer, '}');
-    }
-    answer_close(&answer, ']');
+    write_cost(result, &answer);
+    write_objectives(question, result, &answer);
     write_prices(question, &answer);
     if (code == 0) code = size_write_fields(question, result, arena, &answer);
     if (code == 0) code = add_others(question, result, &answer);
