@@ -396,9 +396,9 @@ enum { SIZE_SATURATED_TIMES = 10 };
 /* Whether a value of the fleet at the slow end is that large. */
 bool size_is_saturated(const struct size_question *question, const struct size_state *state);
 
-/* Adds the most in use and in queues of that run, by pools, and its preemptions: "for prompts 100 % of a KV cache in use
- * and 708 requests waiting at one replica; for decoding ...; 12 preemptions; up to 40 s until a request is first
- * scheduled". */
+/* Adds the most in use and in queues of that run, by pools, and its preemptions: "for prompts 100 % of a KV cache
+ * in use and 708 requests waiting at one replica; for decoding ...; 12 preemptions; up to 40 s until a request is
+ * first scheduled". */
 void size_add_saturation(const struct size_state *state, struct text *text);
 
 /* --- size_settings.c --- */
@@ -451,10 +451,10 @@ void size_open_fleet(const char *key, const struct size_question *question, cons
 enum size_topic { SIZE_FLEET, SIZE_LATENCY, SIZE_POOL_LINES, SIZE_TRUST, SIZE_PRICES, SIZE_TOPICS };
 
 /* The answer in lines: the question; the cheapest fleet with its price; where it misses a limit at an end of the
- * interval or its error is not known, the cheapest known to keep both ends; the load; dollars per million output tokens; latencies of the first; the
- * limit that binds; their interval by the error of the cost model; where the price comes from; what pools change, if
- * they were tried, and the latencies with and without; what limits it; how the requests of a rate arrive; how sure
- * this is. Without a fleet the second line says so and is the last. */
+ * interval or its error is not known, the cheapest known to keep both ends; the load; dollars per million output
+ * tokens; latencies of the first; the limit that binds; their interval by the error of the cost model; where the
+ * price comes from; what pools change, if they were tried, and the latencies with and without; what limits it; how
+ * the requests of a rate arrive; how sure this is. Without a fleet the second line says so and is the last. */
 enum { SIZE_MAX_LINES = 14 };
 
 struct size_lines {

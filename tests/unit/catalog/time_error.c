@@ -18,7 +18,8 @@ static void begin(struct session *session)
     diag_init(&session->diag);
 }
 
-/* The interval of a preset is that of its held-out rows: e of them means predicted / (1 + e) .. predicted / (1 - e). */
+/* The interval of a preset is that of its held-out rows: e of them means predicted / (1 + e) .. predicted / (1 -
+ * e). */
 TEST(a_preset_where_it_was_fitted)
 {
     struct session session;
@@ -65,8 +66,9 @@ TEST(no_interval_for_what_no_run_had)
     }
 }
 
-/* The kernels of the judged runs were measured on their GPUs. No interval holds for kernels that were not: those of a
- * GPU without measurements, even if another one like it has some. tests/cli/interval.sh has formats that were measured on other GPUs alone. */
+/* The kernels of the judged runs were measured on their GPUs. No interval holds for kernels that were not: those
+ * of a GPU without measurements, even if another one like it has some. tests/cli/interval.sh has formats that were
+ * measured on other GPUs alone. */
 TEST(no_interval_for_kernels_that_nobody_measured)
 {
     static const struct {

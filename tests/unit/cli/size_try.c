@@ -169,8 +169,8 @@ static void check_whole(const struct twin *twin, const struct size_question *que
     }
 }
 
-/* Samples of replicas: one has at least the mean use of KV caches, none more than the peak or more requests than wait in
- * all. Without pools all replicas are of the second. */
+/* Samples of replicas: one has at least the mean use of KV caches, none more than the peak or more requests than
+ * wait in all. Without pools all replicas are of the second. */
 static void check_samples(const struct twin *twin, const struct size_outcome *whole)
 {
     const double most_kv_frac = fmax(whole->pool_kv_frac[SIZE_PREFILL], whole->pool_kv_frac[SIZE_DECODE]);
