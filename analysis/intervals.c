@@ -28,8 +28,8 @@ int intervals_read(const struct database *database, int64_t run_id, struct arena
         items[i] = (struct metric_interval){text_at(&ends, 0, i), ends.columns[1].numbers[i],
                                             ends.columns[2].numbers[i], ends.columns[3].numbers[i],
                                             ends.columns[4].numbers[i]};
-    *intervals = (struct run_intervals){ends.n_rows, items, basis.columns[1].numbers[0], text_at(&basis, 0, 0),
-                                        text_at(&basis, 2, 0)};
+    *intervals = (struct run_intervals){.n = ends.n_rows, .items = items, .share = basis.columns[1].numbers[0],
+                                        .basis = text_at(&basis, 0, 0), .systems = text_at(&basis, 2, 0)};
     return 0;
 }
 

@@ -227,14 +227,15 @@ int cost_build(const struct config_variant *cost, const struct cost_request *req
     return code;
 }
 
-int cost_time_error(const struct config_variant *cost, const struct cost_request *request, struct time_error *error)
+int cost_time_error(const struct config_variant *cost, const struct cost_request *request,
+                    const struct iteration_model *model, struct time_error *error)
 {
     const struct cost_kind *kind = cost->entry;
     const struct catalog unnoted = {.root = request->catalog->root, .memory = request->catalog->memory};
     struct cost_request quiet = *request;
     quiet.catalog = &unnoted;
     *error = (struct time_error){0};
-    return kind->time_error != NULL ? kind->time_error(cost->params, &quiet, error) : 0;
+    return kind->time_error != NULL ? kind->time_error(cost->params, &quiet, model, error) : 0;
 }
 
 const char *cost_engine(const struct config_variant *cost)

@@ -40,9 +40,10 @@ struct cost_request {
  * SIM_E_DATA (a file that cannot be read), or SIM_E_NOMEM. */
 int cost_build(const struct config_variant *cost, const struct cost_request *request, struct iteration_model *model);
 
-/* How far measured times lie from those of the model that `cost_build` makes. Nothing that it reads counts as an input
- * of the run. Returns what cost_build returns. */
-int cost_time_error(const struct config_variant *cost, const struct cost_request *request, struct time_error *error);
+/* How far measured times lie from those of `model`, which cost_build made of the same request. Nothing that it
+ * reads counts as an input of the run. Returns what cost_build returns. */
+int cost_time_error(const struct config_variant *cost, const struct cost_request *request,
+                    const struct iteration_model *model, struct time_error *error);
 
 /* The serving engine whose overhead the model adds, as the scenario names it; NULL: the kind knows no engines. */
 const char *cost_engine(const struct config_variant *cost);

@@ -11,7 +11,8 @@ struct cost_kind {
     /* The split was checked. The caller reports SIM_E_NOMEM. */
     int (*build)(const void *params, const struct cost_request *request, struct iteration_model *model);
     /* As cost_time_error. NULL: nobody knows the error of its times. */
-    int (*time_error)(const void *params, const struct cost_request *request, struct time_error *error);
+    int (*time_error)(const void *params, const struct cost_request *request, const struct iteration_model *model,
+                      struct time_error *error);
     /* As cost_engine. NULL: the kind knows no engines. */
     const char *(*engine)(const void *params);
     int64_t (*redundant_experts)(const void *params); /* as cost_redundant_experts; NULL: none */

@@ -3,6 +3,8 @@
 #include "sim/catalog/calibration_file.h"
 #include "sim/core/text.h"
 
+#include <string.h>
+
 /* The release that relates to the engine as asked, among those that a class was measured with; NULL: none. */
 static const struct library_release *find_related(const struct config_list *measured_with,
                                                   const struct engine_preset *engine, enum library_relation relation)
@@ -97,6 +99,24 @@ static void say_fitting(const struct calibration *calibration, const bool *neede
     }
 }
 
+/* Of a GPU that nobody measured: ", with kernels measured on other GPUs (b200-sxm, the fit 'default'),". */
+static void say_origins(const struct calibration *calibration, const bool *needed, struct text *text)
+{
+    size_t n = 0;
+    if (calibration->calibrated) return;
+    for (size_t class = 0; class < KERNEL_CLASS_COUNT; class ++) {
+        const char *origin = calibration->origin[class];
+        bool is_told = !needed[class] || calibration->measured_with[class] == NULL;
+        for (size_t k = 0; k < class && !is_told; k++)
+            is_told = needed[k] && calibration->measured_with[k] != NULL && strcmp(calibration->origin[k], origin) == 0;
+        if (is_told) continue;
+        const bool is_fit = strcmp(origin, "default") == 0;
+        text_printf(text, "%s%s%s%s", n++ == 0 ? ", with kernels measured on other GPUs (" : ", ",
+                    is_fit ? "the fit '" : "", origin, is_fit ? "'" : "");
+    }
+    if (n > 0) text_add(text, "),");
+}
+
 /* Copies a text into the arena, unless it has no more than its first `n_least` bytes, and frees it. */
 static int keep(struct text *said, size_t n_least, struct arena *arena, const char **kept)
 {
@@ -115,7 +135,9 @@ int cost_libraries_say(const struct calibration *calibration, const bool *needed
     if (engine->libraries.n == 0) return 0;
     text_init(&said);
     text_init(&fitting);
-    text_printf(&said, "engine %s on %s is of ", engine->name, gpu);
+    text_printf(&said, "engine %s on %s", engine->name, gpu);
+    say_origins(calibration, needed, &said);
+    text_add(&said, " is of ");
     library_say(engine->libraries.items, &said);
     const size_t n_intro = said.length;
     say_relation(calibration, engine, needed, LIBRARY_OLDER, "; older are ", &said);

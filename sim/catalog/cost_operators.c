@@ -319,6 +319,7 @@ static int build(const void *given, const struct cost_request *request, struct i
     if (code == 0)
         code = catalog_engine(request->catalog, params->engine, request->where, request->arena, &cost->engine,
                               request->diag);
+    if (code == 0) code = engine_preset_check(&cost->engine, request->gpu, request->where, request->diag);
     engine_preset_split(&cost->engine, &parts.split);
     if (code == 0) code = find_calibration(params, request, &parts, cost);
     if (code != 0) return code;
@@ -356,19 +357,46 @@ static bool is_shipped(const struct operators_params *params, const struct engin
            is_auto(params->kernels) && is_auto(params->calibration) && preset->measured_on.n > 0;
 }
 
-static int time_error(const void *given, const struct cost_request *request, struct time_error *error)
+/* Whether no judged run is like those of the model (configs/figures/board/README.md#intervals); *why says so in words,
+ * NULL when memory runs out. The kernels of all judged runs were measured on their GPUs. */
+static bool find_doubt(const struct operators_params *params, const struct cost_request *request,
+                       const struct iteration_model *model, const struct engine_preset *preset, const char **why)
+{
+    struct arena *arena = request->arena;
+    const char *gpu = request->gpu->name;
+    const bool is_dealt = params->dispatch != DISPATCH_ALL_TO_ALL || params->overlap != OVERLAP_NONE ||
+                          params->redundant_experts > 0;
+    if (preset->measured_on.n == 0)
+        *why = arena_printf(arena, "engine %s was not measured", preset->name);
+    else if (!is_shipped(params, preset))
+        *why = "no measured run has such a calibration, kernels or CPU overhead";
+    else if (!model->calibrated)
+        *why = arena_printf(arena, "no kernel of %s was measured", gpu);
+    else if (model->unmeasured != NULL)
+        *why = arena_printf(arena, "never measured on %s: %s", gpu, model->unmeasured);
+    else if (llm_is_unmeasured_kind(request->llm))
+        *why = arena_printf(arena, "no measured run has attention as in %s", request->llm->name);
+    else if (request->nodes.gpus_per_node > 0)
+        *why = "no measured run has a replica over several nodes";
+    else if (request->data_parallel > 1)
+        *why = "no measured run has attention in groups (DP)";
+    else if (is_dealt)
+        *why = "no measured run has such a dispatch of experts";
+    else
+        return false;
+    return true;
+}
+
+static int time_error(const void *given, const struct cost_request *request, const struct iteration_model *model,
+                      struct time_error *error)
 {
     const struct operators_params *params = given;
     const bool is_plain = request->pipeline_parallel == 1 && params->expert_parallel == 1 && !params->sequence_parallel;
     struct engine_preset preset;
     bool found = false;
     int code = catalog_engine(request->catalog, params->engine, request->where, request->arena, &preset, request->diag);
-    if (code != 0 || !is_shipped(params, &preset)) return code;
-    /* No judged row is of their kind. */
-    if (request->gpu->vendor != VENDOR_NVIDIA || llm_is_unmeasured_kind(request->llm)) return 0;
-    const bool is_dealt = params->dispatch != DISPATCH_ALL_TO_ALL || params->overlap != OVERLAP_NONE ||
-                          params->redundant_experts > 0;
-    if (request->nodes.gpus_per_node > 0 || request->data_parallel > 1 || is_dealt) return 0; /* no judged row is so */
+    if (code != 0) return code;
+    if (find_doubt(params, request, model, &preset, &error->why)) return error->why != NULL ? 0 : SIM_E_NOMEM;
     if (is_plain)
         code = time_error_of_preset(&preset, request->gpu->name, request->llm->name, request->arena, error, &found);
     if (code == 0 && !found)

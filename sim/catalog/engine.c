@@ -30,10 +30,13 @@ static const struct config_field overhead_fields[] = {
 
 static const struct config_field gpu_fields[] = {{.kind = CONFIG_TEXT, .help = "GPU of the catalog"}, {0}};
 
+const char *const engine_vendor_names[] = {"any", "NVIDIA", "AMD", NULL};
+
 #define ROW_OF struct engine_preset
 static const struct config_field engine_preset_fields[] = {
     ROW_TEXT("summary", summary, REQUIRED, WITHIN(1, 512), "engine, version, how it was run"),
     ROW_TEXT("source", source, OPTIONAL, WITHIN(1, 512), "where the values of this file come from"),
+    ROW_CHOICE("vendor", vendor, DEFAULT("any"), engine_vendor_names, "whose GPUs the engine runs on"),
     ROW_LIST("libraries", libraries, OPTIONAL, ANY, struct library_release, library_release_fields,
              "the engine, then other libraries whose kernels it runs, by version and year"),
     ROW_SHORT_VARIANT("batching", batching, OPTIONAL, "batching", "policy",
@@ -85,6 +88,18 @@ static const struct config_field engine_preset_fields[] = {
     {0},
 };
 #undef ROW_OF
+
+int engine_preset_check(const struct engine_preset *preset, const struct gpu_spec *gpu, const char *where,
+                        struct diag *diag)
+{
+    static const enum gpu_vendor vendors[] = {[ENGINE_NVIDIA] = VENDOR_NVIDIA, [ENGINE_AMD] = VENDOR_AMD};
+    if (preset->vendor == ENGINE_ANY || gpu->vendor == vendors[preset->vendor]) return 0;
+    return diag_error(diag, SIM_E_UNFIT, where, "'orrery list engines' lists others",
+                      "engine %s runs on %s's GPUs only, and %s is %s%s", preset->name,
+                      engine_vendor_names[preset->vendor], gpu->name,
+                      gpu->vendor == VENDOR_OTHER ? "of another maker" : gpu_vendor_names[gpu->vendor],
+                      gpu->vendor == VENDOR_OTHER ? "" : "'s");
+}
 
 /* Whether the GPU is listed, or nothing is. */
 static bool find_launch(const struct engine_preset *preset, const char *gpu, double *layer_s)

@@ -46,9 +46,13 @@ struct engine_overhead {
     const char *gpu; /* of the catalog; NULL: every GPU that no entry names */
 };
 
+enum engine_vendor { ENGINE_ANY, ENGINE_NVIDIA, ENGINE_AMD };
+extern const char *const engine_vendor_names[]; /* by engine_vendor; NULL behind the last */
+
 struct engine_preset {
     const char *name, *path; /* of the file; NULL: read from none */
     const char *summary, *source;
+    enum engine_vendor vendor;         /* whose GPUs it runs on */
     struct config_list libraries;      /* struct library_release: the engine, then others; none: not stated */
     const char *kernels, *collectives; /* names of calibration sets */
     const char *own_kernels;           /* of experts, latent attention, narrow products; NULL: `kernels` */
@@ -77,6 +81,10 @@ struct engine_preset {
  * SIM_E_IO or SIM_E_NOMEM. */
 int catalog_engine(const struct catalog *catalog, const char *name, const char *where, struct arena *arena,
                    struct engine_preset *preset, struct diag *diag);
+
+/* Refuses a GPU of another maker than those that the engine runs on. Returns 0 or SIM_E_UNFIT. */
+int engine_preset_check(const struct engine_preset *preset, const struct gpu_spec *gpu, const char *where,
+                        struct diag *diag);
 
 /* Loads the document of a preset, whose "batching" is of the language of scenarios. It is no input of a run by itself.
  * Returns what catalog_engine returns; *document, which the caller destroys, is NULL after an error. */

@@ -29,6 +29,7 @@ struct time_error {
     double fast_frac, slow_frac; /* of a predicted time; 0: nobody knows */
     const char *basis;           /* the rows behind it, in words */
     const char *engine;          /* name of the preset */
+    const char *why;             /* why nobody knows it, in words; NULL: it is known, or the cost kind has no errors */
 };
 
 /* What the ends of a run rest on: lists without doubles, separated by "; ". */
@@ -36,6 +37,7 @@ struct time_errors {
     struct text *basis;   /* measured rows */
     struct text *systems; /* LLM, GPU and engine of each model with an error */
     struct text *unknown; /* of each without: its times are the predicted ones at both ends */
+    struct text *why;     /* reasons why these have none */
 };
 
 /* The error of a cost kind ("operators") on what no fit has seen; unknown if the catalog has no

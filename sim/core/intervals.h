@@ -18,6 +18,7 @@ struct run_intervals {
     double share;      /* of measured runs whose TPOT lies inside */
     const char *basis; /* which measured runs; NULL: nothing is known */
     const char *systems; /* LLM, GPU and engine whose error it is; runs of equal systems have one error in common */
+    const char *none;  /* why there is none, in words; NULL: there is, or no reason is known. Not in results files */
 };
 
 #endif

@@ -378,6 +378,7 @@ int world_create(const struct scenario *scenario, const struct world_options *op
         .single_step = options->single_step,
         .strict_domain = options->strict_domain,
         .time_case = options->time_case,
+        .each_replica = options->each_replica,
     };
     world->interrupt = options->interrupt;
     struct engine_options engine_options = {.queue = options->queue, .until = scenario->until_ns,

@@ -55,6 +55,7 @@ struct world_options {
     bool single_step;              /* visit every iteration boundary */
     bool strict_domain;            /* refuse cost models that are not calibrated: they have no range to keep to */
     enum time_case time_case;      /* of the iterations of services, where the error of their cost model is known */
+    bool each_replica;             /* sample every replica, however many a service has */
     uint64_t stall_events;         /* watchdog, as in struct engine_options */
     bool check;                    /* check the invariants after every event and at the end */
     const volatile sig_atomic_t *interrupt;

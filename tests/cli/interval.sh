@@ -75,11 +75,27 @@ err 'no intervals, as a run at one of their ends failed: '
 errors 0.5 2
 
 # What nobody compared has none: an overhead of one's own, offloaded keys; no pipe is read again.
-for own in 'services.a.cost={"kind": "operators", "overhead": {"iteration": "10ms"}}' services.a.cost=roofline \
-    services.a.cost.engine=none; do
-    run 0 run "$T/s.json" --set "$own"
-    no_line out interval
-done
+reason() { # TEXT (without one: no line), SETTINGS...
+    text=$1
+    shift
+    run 0 run "$T/s.json" "$@"
+    equal "$(sed -n 's/^interval  none, as //p' "$T/out")" "$text" "why there is no interval with $*"
+    equal "$(grep -c '^interval' "$T/out")" "$([ -n "$text" ] && echo 1 || echo 0)" "lines of intervals with $*"
+}
+reason 'no measured run has such a calibration, kernels or CPU overhead' \
+    --set 'services.a.cost={"kind": "operators", "overhead": {"iteration": "10ms"}}'
+reason '' --set services.a.cost=roofline
+reason 'engine none was not measured' --set services.a.cost.engine=none
+
+# Kernels that were not measured on this GPU, of any format or of this one.
+reason 'no kernel of mi300x was measured' --set cluster.gpu=mi300x
+reason 'no kernel of b300-sxm was measured' --set cluster.gpu=b300-sxm
+reason 'never measured on h200-sxm: gemm_int4' --set cluster.gpu=h200-sxm --set services.a.formats.weights=nvfp4
+reason '' --set cluster.gpu=mi300x --interval never
+run 0 run "$T/s.json" --set cluster.gpu=b200-sxm --set services.a.formats.weights=nvfp4
+out 'interval  TTFT p99 '
+run 0 size llama-3.1-8b --rate 4/s --requests 50 --max-gpus 1 --gpu b300-sxm -q --slo e2e.p99=100s
+out '  interval: none, as no kernel of b300-sxm was measured'
 mkfifo "$T/pipe"
 cat "$T/one.csv" >"$T/pipe" &
 run 0 run "$T/s.json" --set "services.a.trace.path=$T/pipe"

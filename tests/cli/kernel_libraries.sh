@@ -47,6 +47,30 @@ out "; $fitting"
 run 0 validate "$@" --set services.chat.cost.engine=vllm-0.2
 err '; newer by years are prefill_attention, decode_attention of vLLM 0.14.0 (2026)'
 
+# An engine for the GPUs of one maker runs on no others: an error of run, and in 'size' a GPU without a fleet.
+amd="engine trtllm-1.0 runs on NVIDIA's GPUs only, and mi300x is AMD's"
+run 2 run quickstart --set cluster.gpu=mi300x --set services.chat.cost.engine=trtllm-1.0
+err "$amd; 'orrery list engines' lists others"
+run 0 validate quickstart --set cluster.gpu=mi300x
+run 0 size llama-3.1-8b --rate 1/s --requests 20 --slo ttft.p95=10s --gpu 'mi300x=$3/h' --max-gpus 1 -q \
+    --set services.llm.cost.engine=trtllm-1.0
+out 'no configuration of at most 1 GPU meets this'
+out "mi300x: cannot run llama-3.1-8b: $amd"
+
+# Kernels of a GPU that nobody measured are said to be those of others.
+run 0 validate quickstart --set cluster.gpu=mi300x
+err "engine vllm-0.12 on mi300x, with kernels measured on other GPUs (the fit 'default'), is of vLLM 0.12 (2025); older are norm"
+run 0 validate quickstart --set cluster.gpu=b300-sxm
+err "engine vllm-0.12 on b300-sxm, with kernels measured on other GPUs (b200-sxm, the fit 'default'), is of vLLM 0.12 (2025)"
+
+# A format without units of the GPU is emulated.
+emulated() { # GPU LINES
+    run 0 run quickstart --set cluster.gpu=$1 --set services.chat.formats.weights=nvfp4 --set services.chat.trace.limit=20
+    equal "$(grep -c "^warning: emulated: service 'chat': $1 has no units for products in nvfp4: " "$T/out")" "$2" "emulation on $1"
+}
+emulated h200-sxm 1
+emulated b200-sxm 0
+
 # Two pools of one engine on two GPUs have a line each.
 run 0 validate disaggregated
 err ", pool 'prompts': engine vllm-0.12 on h100-sxm is"

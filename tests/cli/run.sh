@@ -157,12 +157,12 @@ out "warning: uncalibrated: service 'chat': the operators cost of llama-2-7b on 
 # GPUs without a price are told, and a scenario may give one, in place of the list price, too.
 out "warning: unpriced: service 'chat': the price of v100-32-sxm is unknown, so cost.* is absent; set cluster.gpu_price"
 
-# The error of NVIDIA's GPUs says nothing about those of others: their runs have no interval.
+# The error of measured GPUs says nothing about others: their runs have no interval.
 run 0 run "$T/serve.json" --set cluster.gpu=v100-32-sxm
-grep -q '^interval ' "$T/out" || complain 'a GPU of NVIDIA without kernels has no interval'
+out 'interval  none, as '
 run 0 run "$T/serve.json" --set cluster.gpu=mi300x
 out "on mi300x is not calibrated: no kernel of AMD's GPUs was measured"
-grep '^interval ' "$T/out" && complain 'a GPU of AMD has the interval of others'
+out 'interval  none, as no kernel of mi300x was measured'
 cat >"$T/two.json" <<'END'
 {"cluster": {"gpu": "h100-sxm", "nodes": 1}, "services": {
  "a": {"llm": "llama-3.1-8b", "trace": {"format": "generate", "count": 50, "arrival": {"process": "poisson", "rate": "5/s"},

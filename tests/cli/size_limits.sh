@@ -100,6 +100,14 @@ sure 'median error of held-out kernels 6 % (products), 4 % (attention)'
 sure 'no error of held-out kernels is known of the cost model roofline' --set services.llm.cost.kind=roofline
 sure 'no error of held-out kernels is known, as the settings name a calibration' --set services.llm.cost.calibration=h200-sxm
 
+# Dollars per million output tokens: the price of the fleet over the time in which the load arrives.
+run 0 size llama-3.1-8b --requests 60 --rate 12/s --prompt 2500 --output-tokens 100 --gpu h100-sxm --max-gpus 2 -q --json --slo ttft.p99=2s
+sql :memory: "select count(*) > 1, max(abs(value ->> 'usd_per_million_output' * $(json_of "$T/out" '$.requests')
+    * $(json_of "$T/out" '$.output_tokens_mean') / 1e6 / (value ->> 'usd_per_h' / 3600 * $(json_of "$T/out" '$.span_s')) - 1)) < 1e-6
+    from json_each(readfile('$T/out'), '\$.best')" '1|1'
+json '$.usd_per_million_output' "$(json_of "$T/out" '$.best[0].usd_per_million_output')"
+grep -q '"cost: \$[0-9.]* per million output tokens of this load, with 25 million prompt tokens for each"' "$T/out" || complain 'no line of the cost'
+
 # Another GPU without a fleet has a bound of its price, or null where no number of these GPUs is enough.
 run 0 size llama-3.1-8b --requests 60 --rate 12/s -q --json --slo ttft.p99=200ms --max-gpus 4
 cp "$T/out" "$T/asked"
@@ -114,6 +122,31 @@ sql :memory: "with o as (select key, coalesce(value ->> 'usd_per_h', 1e6 + (valu
 other b300-sxm 0 'at least $14.32/h, more than the fleets listed'
 other a10g 1 'closed form'
 other l4 1 'misses the limits; longest within them'
+
+# The warnings are those of a run of the fleet, but for those that the answer says in its own words: rows that the trace
+# leaves out, settings without effect. They are in every form, and also where no fleet is found.
+printf 'arrival_s,prompt_tokens,output_tokens\n0,6000,100\n1,,100\n2,6000,100\n3,6000,0\n4,6000,100\n' >"$T/bad.csv"
+warned() { # LIMIT OPTIONS...
+    limit=$1
+    shift
+    run 0 size llama-3.1-8b -t "$T/bad.csv" -f csv --slo ttft.p95=$limit -g h100-sxm --max-gpus 1 -q \
+        -s services.llm.trace.allow_bad_rows=3 -s services.llm.kv.prefix_cache=lru "$@"
+}
+warned 10s --study "$T/bad.json" --page "$T/bad.html"
+sed -n 's/^warning: //p' "$T/out" >"$T/warned"
+equal "$(grep -cE '^(bad-row|no-output|no-prefixes): ' "$T/warned")" 3 'warnings of the load'
+equal "$(grep -c '^<li>[a-z-]*: service ' "$T/bad.html")" "$(wc -l <"$T/warned")" 'warnings of the page'
+run 0 sweep "$T/bad.json" -o "$T/bad.db" -q
+sqlite3 "$T/bad.db" "select distinct code || ': ' || text || iif(count > 1, ' (' || count || ' times)', '') from warning
+    where run_id = 1 and code not in ('engine', 'extrapolated', 'unpriced')" | sort >"$T/of_run"
+sort "$T/warned" | cmp -s - "$T/of_run" || complain "warnings $(cat "$T/warned"), of the run $(cat "$T/of_run")"
+warned 10s --json
+sql :memory: "select count(*) from json_each(readfile('$T/out'), '\$.warnings') where value ->> 'code' in
+    ('bad-row', 'no-output', 'no-prefixes') and value ->> 'count' = 1" 3
+warned 10s --csv
+sed -n 's/^warning: \([a-z-]*: .*\)/\1/p' "$T/err" | sort | cmp -s - "$T/of_run" || complain 'the warnings beside CSV'
+warned 1us
+equal "$(grep -cE '^warning: (bad-row|no-output): ' "$T/out")" 2 'warnings of the load without a fleet'
 
 # Requests longer than the LLM's context are rejected by every fleet: no search where these alone miss a limit.
 awk 'BEGIN { print "arrival_s,prompt_tokens,output_tokens"

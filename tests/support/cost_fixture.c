@@ -40,7 +40,7 @@ static int make(struct cost_fixture *fixture, struct config *config, const char 
                                          .data_parallel = shape->data_parallel, .nodes = shape->nodes,
                                          .where = "t.json:1:2", .arena = &fixture->arena, .diag = &fixture->diag};
     code = cost_build(&holder.cost, &request, &fixture->model);
-    return code == 0 ? cost_time_error(&holder.cost, &request, &fixture->error) : code;
+    return code == 0 ? cost_time_error(&holder.cost, &request, &fixture->model, &fixture->error) : code;
 }
 
 int cost_fixture_init(struct cost_fixture *fixture, const char *document, const char *gpu, const char *llm,

@@ -48,9 +48,10 @@ static const struct engine_recipe recipes[] = {
      .source = "casys-kaist/LLMServingSim @ 5daddb21, profiler/perf" EAGER, .kernels = "in-model",
      .collectives = "in-model", .is_recent = true, .samples = true, .launches_of = "vllm-0.2"},
     {.name = "trtllm-1.0", .libraries = "[" RELEASE("TensorRT-LLM", "1.0", "2025") ", " OF_YEAR("NCCL", "2025") "]",
-     .batching = "{\"policy\": \"trtllm\"}",
+     .batching = "{\"policy\": \"trtllm\"}", .vendor = ENGINE_NVIDIA,
      .summary = "TensorRT-LLM 1.0 (2025): CUDA graphs, whole prompts beside decoding",
-     .source = SERVING EAGER, .kernels = "isolated", .collectives = "isolated", .own_kernels = "trtllm-1.3",
+     .source = SERVING EAGER "; vendor: nvidia.github.io/TensorRT-LLM/supported-hardware.html", .kernels = "isolated",
+     .collectives = "isolated", .own_kernels = "trtllm-1.3",
      .own_all_reduce = "trtllm-1.3", .is_recent = true, .attends_apart = true, .fused_narrowing = true, .launches_of = "vllm-0.2",
      .terms = ENGINE_ITERATION | ENGINE_SEQUENCE},
     {.name = "sglang-0.5",
@@ -74,7 +75,7 @@ const struct engine_recipe *engine_recipe_at(size_t index)
 struct engine_preset engine_recipe_preset(const struct engine_recipe *recipe)
 {
     return (struct engine_preset){.name = recipe->name, .summary = recipe->summary, .source = recipe->source,
-                                  .libraries_json = recipe->libraries, .batching_json = recipe->batching,
+                                  .vendor = recipe->vendor, .libraries_json = recipe->libraries, .batching_json = recipe->batching,
                                   .kernels = recipe->kernels, .collectives = recipe->collectives,
                                   .own_kernels = recipe->own_kernels, .own_all_reduce = recipe->own_all_reduce,
                                   .direct_all_reduce = recipe->is_recent, .fused_residual = recipe->is_recent,
@@ -356,6 +357,7 @@ int engine_preset_write(const struct engine_preset *preset, struct text *json)
     json_write_open(&writer, NULL, '{');
     json_write_string(&writer, "summary", preset->summary);
     if (preset->source != NULL) json_write_string(&writer, "source", preset->source);
+    if (preset->vendor != ENGINE_ANY) json_write_string(&writer, "vendor", engine_vendor_names[preset->vendor]);
     if (preset->libraries_json != NULL) {
         json_write_key(&writer, "libraries");
         text_add(json, preset->libraries_json);

@@ -26,6 +26,7 @@ struct engine_recipe {
     const char *libraries; /* that it runs kernels of, as JSON (sim/catalog/library.h); NULL: not stated */
     const char *batching; /* its scheduler with the defaults of its version, as JSON; NULL: none */
     const char *source; /* of the measurements */
+    enum engine_vendor vendor; /* whose GPUs it runs on */
     const char *kernels, *collectives;
     const char *own_kernels, *own_all_reduce; /* NULL: as kernels, as collectives */
     bool is_recent;       /* own all-reduce, fused residual sums, mixed attention */

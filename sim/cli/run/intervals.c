@@ -225,11 +225,11 @@ static const char *first_error(int code, const struct diag *why)
 static int find_ends(const struct setup *setup, const struct world_options *how, struct widening *widening,
                      struct time_errors *errors, struct diag *diag)
 {
-    struct text again[3];
+    struct text again[4];
     struct diag why;
     diag_init(&why);
-    for (size_t i = 0; i < 3; i++) text_init(&again[i]);
-    struct time_errors slow = {.basis = &again[0], .systems = &again[1], .unknown = &again[2]};
+    for (size_t i = 0; i < 4; i++) text_init(&again[i]);
+    struct time_errors slow = {.basis = &again[0], .systems = &again[1], .unknown = &again[2], .why = &again[3]};
     widening->time_case = TIMES_FAST;
     int code = run_end(setup, how, widening, errors, &why);
     widening->time_case = TIMES_SLOW;
@@ -237,14 +237,14 @@ static int find_ends(const struct setup *setup, const struct world_options *how,
     if (code != 0 && code != SIM_E_INTERRUPTED)
         diag_warning(diag, NULL, "--interval never leaves them out",
                      "no intervals, as a run at one of their ends failed: %s", first_error(code, &why));
-    for (size_t i = 0; i < 3; i++) text_fini(&again[i]);
+    for (size_t i = 0; i < 4; i++) text_fini(&again[i]);
     return code;
 }
 
 int intervals_find(const struct setup *setup, const struct world_options *how, const struct metric_row *metrics,
                    size_t n_metrics, struct arena *arena, struct run_intervals *found, struct diag *diag)
 {
-    struct text basis, systems, unknown;
+    struct text basis, systems, unknown, reasons;
     struct widening widening = {.metrics = metrics, .n = n_metrics};
     *found = (struct run_intervals){.share = TIME_ERROR_SHARE};
     if (setup->scenario.services.n == 0) return 0;
@@ -255,7 +255,8 @@ int intervals_find(const struct setup *setup, const struct world_options *how, c
     text_init(&basis);
     text_init(&systems);
     text_init(&unknown);
-    struct time_errors errors = {.basis = &basis, .systems = &systems, .unknown = &unknown};
+    text_init(&reasons);
+    struct time_errors errors = {.basis = &basis, .systems = &systems, .unknown = &unknown, .why = &reasons};
     int code = find_ends(setup, how, &widening, &errors, diag);
     if (code == 0 && basis.length > 0) keep_open(&widening, found);
     if (widening.left_out != NULL)
@@ -268,10 +269,13 @@ int intervals_find(const struct setup *setup, const struct world_options *how, c
         found->basis = arena_strdup(arena, basis.chars);
         found->systems = arena_strdup(arena, systems.chars);
     }
-    const bool failed = basis.failed || systems.failed || unknown.failed ||
-                        (found->n > 0 && (!found->basis || !found->systems));
+    const bool is_said = code == 0 && basis.length == 0 && reasons.length > 0;
+    found->none = is_said && !reasons.failed ? arena_strdup(arena, reasons.chars) : NULL;
+    const bool failed = basis.failed || systems.failed || unknown.failed || reasons.failed ||
+                        (is_said && !found->none) || (found->n > 0 && (!found->basis || !found->systems));
     text_fini(&basis);
     text_fini(&systems);
     text_fini(&unknown);
+    text_fini(&reasons);
     return failed ? SIM_E_NOMEM : code == SIM_E_INTERRUPTED ? code : 0;
 }

@@ -23,7 +23,7 @@ enum interval_choice { INTERVAL_AUTO, INTERVAL_ALWAYS, INTERVAL_NEVER };
 enum { INTERVAL_MOST_EVENTS = 5000000 };
 
 /* Finds the intervals of the metrics that differ between the three runs. `how` are the options of the run. `found` is
- * empty if no error is known; and, with a warning, if one of the two runs did not end.
+ * empty if no error is known, with the reason in `none`; and, with a warning, if one of the two runs did not end.
  *
  * A run that is cut by "until" leaves requests unfinished, others at each end, and latencies do not count them. A
  * percentile has an interval if at most half as many requests can differ between the runs as lie beyond it: p99 at

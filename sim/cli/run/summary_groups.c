@@ -223,6 +223,7 @@ void summary_intervals(const struct run_intervals *intervals, struct text *text)
                                         {"slo.attained_frac", SHARE, "SLO attained", NULL},
                                         {"request.finished", COUNT, "requests finished", NULL}};
     bool is_first = true;
+    if (intervals->none != NULL) text_printf(text, "%-8s  none, as %s\n", "interval", intervals->none);
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
         char low[WORDS_CHARS], high[WORDS_CHARS];
         const struct metric_interval *interval = intervals_of(intervals, shown[i].metric);

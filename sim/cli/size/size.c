@@ -478,6 +478,21 @@ static void read_calibrations(const struct size_question *question, const struct
     arena_fini(&arena);
 }
 
+/* CSV has no place for warnings. */
+static int print_warnings(const struct size_warnings *warnings, FILE *err)
+{
+    bool failed = false;
+    for (size_t i = 0; i < warnings->n; i++) {
+        struct text line;
+        text_init(&line);
+        size_add_warning(&warnings->items[i], &line);
+        if (!line.failed) answer_print(err, "warning: %s\n", line.chars);
+        failed |= line.failed;
+        text_fini(&line);
+    }
+    return failed ? SIM_E_NOMEM : 0;
+}
+
 static int answer_question(struct cli *cli, const struct size_verb_options *options, const struct catalog *catalog,
                            struct arena *arena, struct size_question *question)
 {
@@ -496,6 +511,7 @@ static int answer_question(struct cli *cli, const struct size_verb_options *opti
         code = size_write_study(question, &result, options->study, arena, &cli->diag);
     if (code == 0 && options->page != NULL) code = write_page(cli, options->page, question, &result, arena);
     if (code == 0) code = size_answer(question, &result, options->form, arena, cli->out, &cli->diag);
+    if (code == 0 && options->form == ANSWER_CSV) code = print_warnings(&result.warnings, cli->err);
     if (code == 0 && !options->quiet)
         fprintf(cli->err, "%" PRId64 " runs in %.1f s\n", result.n_simulations, clock_wall_s() - started_s);
     size_result_fini(&result);

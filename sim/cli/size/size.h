@@ -124,6 +124,35 @@ void size_describe_shape(const struct size_option *option, struct text *text);
 /* The option in words: "4 x h100-sxm: 2 replicas, TP 2, vllm-v1 2048". */
 void size_describe(const struct size_option *option, int64_t replicas, struct text *text);
 
+/* --- size_warnings.c --- */
+
+enum { SIZE_MAX_WARNINGS = 24 };
+
+/* Warnings of a run. */
+struct size_warnings {
+    size_t n;
+    struct size_warning {
+        char code[48], text[512];
+        int64_t count;
+    } items[SIZE_MAX_WARNINGS];
+};
+
+struct answer;
+struct warning_row;
+struct request_source;
+
+/* Adds the warning, unless it is there already or the answer has it in its own words. */
+void size_warnings_take(struct size_warnings *warnings, const struct warning_row *row);
+
+/* Adds what the trace of a service left out or changed, at its end. */
+void size_warnings_take_notes(struct size_warnings *warnings, const struct request_source *source, const char *service);
+
+/* Adds "bad-row: service 'llm': bad rows left out, first at FILE:3 (2 times)", a line without its end. */
+void size_add_warning(const struct size_warning *warning, struct text *text);
+
+/* Adds a line for each, for programs the list "warnings". Returns 0 or SIM_E_NOMEM. */
+int size_warnings_add(const struct size_warnings *warnings, struct answer *answer);
+
 /* --- size_load.c --- */
 
 /* A load that arrives in less time says little: answers that still run do not weigh on it yet. */
@@ -144,6 +173,7 @@ struct size_requests {
     size_t counted[SIZE_MAX_OBJECTIVES]; /* requests that an objective counts */
     size_t n_long[SIZE_MAX_OBJECTIVES];  /* of these, longer than the LLM's context: rejected by every fleet */
     bool is_closed;                      /* arrivals depend on the fleet: only the first ones are here */
+    struct size_warnings notes;          /* what the trace left out or changed */
 };
 
 /* Reads the trace of a loaded scenario. Returns 0 or a negative code with findings. */
@@ -169,6 +199,7 @@ struct size_bound {
     bool is_wrong;              /* it cannot run by a setting of the question */
     bool has_no_error;          /* the question asks for both ends of the interval, which is not known */
     char why[DIAG_TEXT_CHARS];
+    char no_error[DIAG_TEXT_CHARS]; /* why the error of its times is not known; "": it is, or there is no reason */
 };
 
 /* Bounds without simulating. Returns 0 or SIM_E_NOMEM. */
@@ -203,6 +234,8 @@ struct size_outcome {
     double pool_kv_frac[SIZE_POOLS], pool_waiting[SIZE_POOLS]; /* of a whole run: the most sampled at a replica */
     double compute_s[SIZE_POOLS][SIZE_PHASES]; /* of a whole run: the sum over iterations of all replicas */
     int64_t n_rejected;
+    int64_t n_preemptions; /* so far, where it is cut */
+    double queue_max_s;    /* the longest time until a request was first scheduled */
     char why[DIAG_TEXT_CHARS];
     char engine[DIAG_TEXT_CHARS]; /* where the engine was measured, if not on such a replica; "": nothing to say */
 };
@@ -211,6 +244,7 @@ struct size_outcome {
 struct size_case {
     enum time_case time_case;
     bool is_whole;
+    struct size_warnings *warnings; /* takes those of the run; NULL: nobody asks */
 };
 
 /* Simulates the option. */
@@ -283,6 +317,7 @@ struct size_result {
     const char *scheduler;           /* batching policy in the preset of the engine; NULL: none */
     bool names_engine;               /* the settings name the engine */
     struct size_requests requests;
+    struct size_warnings warnings; /* of the run of the best one; without a fleet those of the load */
     const char *trust; /* of the best one: size_find_trust; NULL: there is none */
 };
 
@@ -301,6 +336,13 @@ static inline double size_fleet_usd_per_h(const struct size_option *option, int6
 static inline double size_usd_per_h(const struct size_state *state)
 {
     return size_fleet_usd_per_h(&state->option, state->replicas);
+}
+
+/* Dollars per million output tokens of the load, in the time in which it arrives; NAN: it arrives at once. */
+static inline double size_usd_per_million(const struct size_requests *requests, double usd_per_h)
+{
+    if (!(requests->span_s > 0) || !(requests->output_tokens > 0)) return (double)NAN;
+    return usd_per_h * (requests->span_s / 3600) / (requests->output_tokens / 1e6);
 }
 
 /* Whether fleet a comes before b in the answer: a total order. The cheaper comes first; of equal price, the one with
@@ -354,8 +396,9 @@ enum { SIZE_SATURATED_TIMES = 10 };
 /* Whether a value of the fleet at the slow end is that large. */
 bool size_is_saturated(const struct size_question *question, const struct size_state *state);
 
-/* Adds the most in use and in queues of that run, by pools: "for prompts 100 % of a KV cache in use and 708 requests
- * waiting at one replica; for decoding ...". */
+/* Adds the most in use and in queues of that run, by pools, and its preemptions: "for prompts 100 % of a KV cache
+ * in use and 708 requests waiting at one replica; for decoding ...; 12 preemptions; up to 40 s until a request is
+ * first scheduled". */
 void size_add_saturation(const struct size_state *state, struct text *text);
 
 /* --- size_settings.c --- */
@@ -394,8 +437,6 @@ void size_add_limit(const struct size_question *question, const struct size_resu
 
 /* --- size_json.c --- */
 
-struct answer;
-
 /* Adds what the lines say as fields, for programs. Returns 0 or SIM_E_NOMEM. */
 int size_write_fields(const struct size_question *question, const struct size_result *result, struct arena *arena,
                       struct answer *answer);
@@ -410,11 +451,11 @@ void size_open_fleet(const char *key, const struct size_question *question, cons
 enum size_topic { SIZE_FLEET, SIZE_LATENCY, SIZE_POOL_LINES, SIZE_TRUST, SIZE_PRICES, SIZE_TOPICS };
 
 /* The answer in lines: the question; the cheapest fleet with its price; where it misses a limit at an end of the
- * interval or its error is not known, the cheapest known to keep both ends; the load; latencies of the first; the
- * limit that binds; their interval by the error of the cost model; where the price comes from; what pools change, if
- * they were tried, and the latencies with and without; what limits it; how the requests of a rate arrive; how sure
- * this is. Without a fleet the second line says so and is the last. */
-enum { SIZE_MAX_LINES = 13 };
+ * interval or its error is not known, the cheapest known to keep both ends; the load; dollars per million output
+ * tokens; latencies of the first; the limit that binds; their interval by the error of the cost model; where the
+ * price comes from; what pools change, if they were tried, and the latencies with and without; what limits it; how
+ * the requests of a rate arrive; how sure this is. Without a fleet the second line says so and is the last. */
+enum { SIZE_MAX_LINES = 14 };
 
 struct size_lines {
     size_t n;

@@ -94,13 +94,14 @@ static const struct table_column middle_columns[] = {RIGHT("replicas"),     RIGH
                                                      RIGHT("token_budget"), LEFT("tightest"), RIGHT("of_limit_frac"),
                                                      LEFT("slow_end")};
 static const struct table_column last_column = RIGHT("outside_frac");
+static const struct table_column cost_column = RIGHT("usd_per_million_output"); /* of data alone: lines are long */
 
 /* The columns of the table, with one for each objective: "ttft p99 slow", or the key "ttft_p99_slow_s". */
 struct size_columns {
     size_t n;
     struct table_column items[ANSWER_MAX_COLUMNS];
 };
-_Static_assert(5 + 1 + 7 + SIZE_MAX_OBJECTIVES + 1 <= ANSWER_MAX_COLUMNS, "every objective has a column");
+_Static_assert(5 + 1 + 7 + SIZE_MAX_OBJECTIVES + 2 <= ANSWER_MAX_COLUMNS, "every objective has a column");
 
 static void add_columns(struct size_columns *columns, const struct table_column *items, size_t n)
 {
@@ -108,7 +109,8 @@ static void add_columns(struct size_columns *columns, const struct table_column 
     columns->n += n;
 }
 
-static int choose_columns(const struct size_question *question, struct arena *arena, struct size_columns *columns)
+static int choose_columns(const struct size_question *question, bool is_data, struct arena *arena,
+                          struct size_columns *columns)
 {
     columns->n = 0;
     add_columns(columns, first_columns, sizeof first_columns / sizeof *first_columns);
@@ -123,6 +125,7 @@ static int choose_columns(const struct size_question *question, struct arena *ar
         add_columns(columns, &(struct table_column){title, key, COLUMN_RIGHT}, 1);
     }
     add_columns(columns, &last_column, 1);
+    if (is_data) add_columns(columns, &cost_column, 1);
     return 0;
 }
 
@@ -206,6 +209,30 @@ static int add_saturated(const struct size_question *question, const struct size
     return failed ? SIM_E_NOMEM : 0;
 }
 
+static void write_cost(const struct size_result *result, struct answer *answer)
+{
+    if (result->n_best > 0)
+        answer_number(answer, "usd_per_million_output",
+                      size_usd_per_million(&result->requests, size_usd_per_h(&result->states[result->best[0]])));
+}
+
+static void write_objectives(const struct size_question *question, const struct size_result *result,
+                             struct answer *answer)
+{
+    answer_open(answer, "objectives", '[');
+    for (size_t i = 0; i < question->n_objectives; i++) {
+        answer_open_row(answer, NULL, '{');
+        answer_text(answer, "name", question->objectives[i].name);
+        answer_number(answer, "limit_s", question->objectives[i].limit_s);
+        if (result->has_ends) {
+            answer_number(answer, "low_s", fmin(result->fast.values[i], result->slow.values[i]));
+            answer_number(answer, "high_s", fmax(result->fast.values[i], result->slow.values[i]));
+        }
+        answer_close(answer, '}');
+    }
+    answer_close(answer, ']');
+}
+
 int size_answer(const struct size_question *question, const struct size_result *result, int form, struct arena *arena,
                 FILE *out, struct diag *diag)
 {
@@ -222,26 +249,20 @@ int size_answer(const struct size_question *question, const struct size_result *
     answer_number(&answer, "span_s", result->requests.span_s);
     answer_number(&answer, "prompt_tokens_mean", result->requests.prompt_tokens / (double)result->requests.n);
     answer_number(&answer, "output_tokens_mean", result->requests.output_tokens / (double)result->requests.n);
-    answer_open(&answer, "objectives", '[');
-    for (size_t i = 0; i < question->n_objectives; i++) {
-        answer_open_row(&answer, NULL, '{');
-        answer_text(&answer, "name", question->objectives[i].name);
-        answer_number(&answer, "limit_s", question->objectives[i].limit_s);
-        if (result->has_ends) {
-            answer_number(&answer, "low_s", fmin(result->fast.values[i], result->slow.values[i]));
-            answer_number(&answer, "high_s", fmax(result->fast.values[i], result->slow.values[i]));
-        }
-        answer_close(&answer, '}');
-    }
-    answer_close(&answer, ']');
+    write_cost(result, &answer);
+    write_objectives(question, result, &answer);
     write_prices(question, &answer);
     if (code == 0) code = size_write_fields(question, result, arena, &answer);
     if (code == 0) code = add_others(question, result, &answer);
     if (code == 0) code = add_unpriced(question, &answer);
-    if (code == 0) code = choose_columns(question, arena, &columns);
+    if (code == 0) code = choose_columns(question, answer_is_data((enum answer_form)form), arena, &columns);
     table_init(&table, columns.items, columns.n);
-    for (size_t i = 0; code == 0 && i < result->n_best; i++)
-        add_row(question, &result->states[result->best[i]], &table);
+    for (size_t i = 0; code == 0 && i < result->n_best; i++) {
+        const struct size_state *state = &result->states[result->best[i]];
+        add_row(question, state, &table);
+        if (answer_is_data(answer.form))
+            table_number(&table, size_usd_per_million(&result->requests, size_usd_per_h(state)));
+    }
     answer_add(&answer, "best", NULL, &table);
     if (result->has_ends)
         answer_say(&answer,
@@ -257,6 +278,7 @@ int size_answer(const struct size_question *question, const struct size_result *
                result->n_unfit, question->llm, result->n_ruled_out);
     if (result->n_uncertain > 0) answer_say(&answer, "; %zu have no known error", result->n_uncertain);
     answer_say(&answer, "\n");
+    if (code == 0) code = size_warnings_add(&result->warnings, &answer);
     answer_number(&answer, "runs", (double)result->n_runs);
     answer_number(&answer, "simulations", (double)result->n_simulations);
     answer_number(&answer, "sweep_runs", (double)result->n_sweep);

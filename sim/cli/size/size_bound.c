@@ -63,7 +63,7 @@ static int build(const struct size_question *question, const struct size_option 
                                          .arena = arena,
                                          .diag = diag};
     code = cost_build(&pool.cost, &request, &replica->model);
-    if (code == 0) code = cost_time_error(&pool.cost, &request, &replica->error);
+    if (code == 0) code = cost_time_error(&pool.cost, &request, &replica->model, &replica->error);
     if (code != 0 || replica->kv_tokens > 0) return code;
     const int64_t gpus = size_replica_gpus(option);
     return diag_error(diag, SIM_E_UNFIT, NULL, NULL,
@@ -253,6 +253,7 @@ int size_bound_find(const struct size_question *question, const struct size_opti
         code = 0;
     } else if (code == 0) {
         code = find_work(question, requests, &replica, &bound->n_prefill, &bound->n_decode);
+        snprintf(bound->no_error, sizeof bound->no_error, "%s", replica.error.why != NULL ? replica.error.why : "");
         bound->has_no_error = question->sure && replica.error.basis == NULL;
         for (size_t i = 0; code == 0 && i < question->n_objectives && bound->limit < 0; i++)
             if (is_ruled_out(question, requests, &replica, i)) bound->limit = (int)i;

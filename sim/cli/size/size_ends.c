@@ -3,6 +3,7 @@
 #include "sim/cli/size/size.h"
 #include "sim/study/map.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -21,23 +22,32 @@ struct ending {
     const struct ending_run *runs;
 };
 
+/* What a process of a run sends back. */
+struct ended {
+    struct size_outcome outcome;
+    struct size_warnings warnings;
+};
+
 static void end_one(void *context, size_t item, void *result)
 {
     const struct ending *ending = context;
     const struct ending_run *run = &ending->runs[item];
-    size_try(ending->question, ending->requests, run->option, run->replicas, (struct size_case){run->time_case, true},
-             ending->interrupt, result);
+    struct ended *ended = result;
+    ended->warnings.n = 0;
+    size_try(ending->question, ending->requests, run->option, run->replicas,
+             (struct size_case){run->time_case, true, &ended->warnings}, ending->interrupt, &ended->outcome);
 }
 
+/* `ended`: [n], of the runs. */
 static int end_all(const struct size_question *question, struct map *map, const struct ending_run *runs, size_t n,
-                   struct size_outcome *outcomes, struct size_result *result, struct diag *diag)
+                   struct ended *ended, struct size_result *result, struct diag *diag)
 {
     struct ending ending = {question, &result->requests, map->interrupt, runs};
     map->context = &ending;
     map->act = end_one;
-    map->result_bytes = sizeof *outcomes;
+    map->result_bytes = sizeof *ended;
     map->n = n;
-    const int code = map_run(map, outcomes, diag);
+    const int code = map_run(map, ended, diag);
     map->context = NULL;
     if (code == 0) result->n_simulations += (int64_t)n;
     return code;
@@ -91,6 +101,10 @@ void size_add_saturation(const struct size_state *state, struct text *text)
                     pool == SIZE_DECODE && has_pools ? "; " : "", has_pools ? names[pool] : "", has_pools ? " " : "",
                     100 * kv_frac[pool], waiting[pool], waiting[pool] == 1 ? "" : "s");
     }
+    text_printf(text, "; %" PRId64 " preemption%s; up to ", state->slow.n_preemptions,
+                state->slow.n_preemptions == 1 ? "" : "s");
+    size_add_time(state->slow.queue_max_s, text);
+    text_add(text, " until a request is first scheduled");
 }
 
 /* The rank of a fleet among those of equal price, as below. An unknown slow end is not a kept one. */
@@ -206,24 +220,27 @@ int size_ends(const struct size_question *question, struct map *map, struct aren
     if (n == 0) return 0;
     const size_t most = n > COUNT(plan.runs) ? n : COUNT(plan.runs);
     struct ending_run *runs = arena_alloc(arena, n * sizeof *runs);
-    struct size_outcome *outcomes = arena_alloc(arena, most * sizeof *outcomes);
-    if (runs == NULL || outcomes == NULL) return diag_nomem(diag);
+    struct ended *ended = arena_alloc(arena, most * sizeof *ended);
+    if (runs == NULL || ended == NULL) return diag_nomem(diag);
     for (size_t i = 0; i < n; i++) {
         const struct size_state *state = &result->states[result->best[i]];
         runs[i] = (struct ending_run){&state->option, state->replicas, TIMES_SLOW};
     }
-    int code = end_all(question, map, runs, n, outcomes, result, diag);
+    int code = end_all(question, map, runs, n, ended, result, diag);
     for (size_t i = 0; code == 0 && i < n; i++) {
         struct size_state *state = &result->states[result->best[i]];
-        state->slow = outcomes[i];
+        state->slow = ended[i].outcome;
         state->slow_end = judge_end(question, state);
     }
     if (code != 0) return code;
     sort_by_slow_end(question, result);
     result->slow = result->states[result->best[0]].slow;
     plan_all(question, result, &plan);
-    code = end_all(question, map, plan.runs, plan.n, outcomes, result, diag);
-    for (size_t i = 0; code == 0 && i < plan.n; i++) *plan.to[i] = outcomes[i];
+    code = end_all(question, map, plan.runs, plan.n, ended, result, diag);
+    for (size_t i = 0; code == 0 && i < plan.n; i++) {
+        *plan.to[i] = ended[i].outcome;
+        if (plan.to[i] == &result->whole) result->warnings = ended[i].warnings;
+    }
     if (code != 0) return code;
     const struct size_outcome *const ends[] = {&result->fast, &result->whole, &result->slow};
     for (size_t i = 0; i < COUNT(ends); i++)
@@ -237,6 +254,9 @@ int size_ends(const struct size_question *question, struct map *map, struct aren
 int size_end_sure(const struct size_question *question, struct map *map, struct size_result *result, struct diag *diag)
 {
     const struct ending_run run = {&result->sure.option, result->sure.replicas, TIMES_SLOW};
+    struct ended ended;
     if (!result->has_sure || result->sure.replicas == 0) return 0;
-    return end_all(question, map, &run, 1, &result->sure.slow, result, diag);
+    const int code = end_all(question, map, &run, 1, &ended, result, diag);
+    if (code == 0) result->sure.slow = ended.outcome;
+    return code;
 }

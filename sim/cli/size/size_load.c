@@ -98,6 +98,7 @@ int size_requests_read(const struct size_question *question, const struct setup 
         code = add(question, &record, setup->scenario.warmup_ns, requests);
         if (code != 0) break;
     }
+    size_warnings_take_notes(&requests->notes, source, service->name);
     source->close(source);
     if (requests->n > 0) qsort(requests->items, requests->n, sizeof *requests->items, compare_ids);
     requests->span_s = sim_s_from_ns(last_ns - first_ns);

@@ -386,9 +386,23 @@ static bool has_trust(const void *page)
     return has_topic(page, SIZE_TRUST);
 }
 
-static int add_trust(const void *page, struct text *html)
+/* The warnings of the run, too. */
+static int add_trust(const void *context, struct text *html)
 {
-    return add_topic(page, SIZE_TRUST, html);
+    const struct size_page *page = context;
+    const struct size_warnings *warnings = &page->result->warnings;
+    const int code = add_topic(page, SIZE_TRUST, html);
+    if (warnings->n > 0) text_add(html, "<p>Warnings of the answer's run:</p>\n<ul>\n");
+    for (size_t i = 0; i < warnings->n; i++) {
+        struct text line;
+        text_init(&line);
+        size_add_warning(&warnings->items[i], &line);
+        if (!line.failed) add_item(line.chars, html);
+        html->failed |= line.failed;
+        text_fini(&line);
+    }
+    if (warnings->n > 0) text_add(html, "</ul>\n");
+    return code;
 }
 
 static bool has_prices(const void *page)

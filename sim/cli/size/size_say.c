@@ -128,8 +128,8 @@ static void add_no_interval(const struct size_result *result, const struct size_
         text_add(text, "a run at one of its ends failed");
     else if (result->engine == NULL)
         text_printf(text, "the error of the cost model %s is not known", result->cost_model);
-    else if (best->option.groups > 1)
-        text_add(text, "no measured run has attention in groups (DP)");
+    else if (best->bound.no_error[0] != 0)
+        text_add(text, best->bound.no_error);
     else
         text_add(text, "no measured run tells the error of such times");
 }
@@ -237,6 +237,16 @@ static void add_load(const struct size_requests *requests, struct text *text)
                 requests->prompt_tokens == n ? "" : "s", requests->output_tokens / n);
 }
 
+/* "cost: $0.42 per million output tokens of this load, with 5.5 million prompt tokens for each". */
+static void add_cost(const struct size_requests *requests, double usd_per_million, struct text *text)
+{
+    char number[48];
+    text_printf(
+        text, "cost: $%.3g per million output tokens of this load, with %s million prompt tokens for each",
+        usd_per_million,
+        text_show_number(round(100 * requests->prompt_tokens / requests->output_tokens) / 100, number, sizeof number));
+}
+
 static void add_trust(const struct size_result *result, struct text *text)
 {
     const struct size_state *best = &result->states[result->best[0]];
@@ -280,6 +290,10 @@ static void say_fleets(const struct size_question *question, const struct size_r
         end_line(text, SIZE_FLEET, arena, lines);
     }
     add_load(&result->requests, text);
+    end_line(text, SIZE_FLEET, arena, lines);
+    const double usd_per_million = size_usd_per_million(&result->requests, size_usd_per_h(best));
+    if (!isfinite(usd_per_million)) return;
+    add_cost(&result->requests, usd_per_million, text);
     end_line(text, SIZE_FLEET, arena, lines);
 }
 

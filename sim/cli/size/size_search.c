@@ -38,7 +38,7 @@ static void try_one(void *context, size_t item, void *result)
     int n = 0;
     for (size_t i = searching->question->sure ? 0 : 2; i < 3; i++) {
         size_try(searching->question, &searching->result->requests, &searching->result->states[made->option].option,
-                 made->replicas, (struct size_case){cases[i], false}, searching->interrupt, outcome);
+                 made->replicas, (struct size_case){cases[i], false, NULL}, searching->interrupt, outcome);
         outcome->n_simulations = ++n;
         if (!outcome->has_run || !outcome->meets) return;
         if (cases[i] == TIMES_SLOW) slow = *outcome;
@@ -244,7 +244,7 @@ static int check_wrong(const struct searching *searching, struct diag *diag)
     }
     if (wrong == NULL) return 0;
     return size_try_told(searching->question, &result->requests, &wrong->option, size_first_replicas(&wrong->option),
-                         (struct size_case){TIMES_PREDICTED, false}, searching->interrupt, &outcome, diag);
+                         (struct size_case){TIMES_PREDICTED, false, NULL}, searching->interrupt, &outcome, diag);
 }
 
 /* Searches, without the ends of the best. */
@@ -317,6 +317,7 @@ int size_search(const struct size_question *question, int workers, const volatil
     struct searching searching = {.question = question, .result = result, .interrupt = interrupt};
     struct map map = {.workers = workers, .interrupt = interrupt};
     int code = search(&searching, &map, report, report_context, arena, diag);
+    if (code == 0) result->warnings = result->requests.notes;
     if (code == 0) code = size_ends(question, &map, arena, result, diag);
     const bool has_run = result->fast.has_run && result->slow.has_run;
     const bool is_sure = result->has_ends && result->fast.meets && result->slow.meets;

@@ -10,6 +10,7 @@ struct trying {
     const struct size_question *question;
     const struct size_requests *requests;
     struct size_outcome *outcome;
+    struct size_warnings *warnings; /* NULL: nobody asks */
     int64_t prefill_replicas;
     bool is_whole;                       /* goes on after a miss */
     double *values[SIZE_MAX_OBJECTIVES]; /* of the requests that count, in the order of their ends */
@@ -37,6 +38,8 @@ static int on_request(void *context, const struct request_row *row)
     struct trying *trying = context;
     const struct size_requests *requests = trying->requests;
     trying->outcome->n_rejected += strcmp(row->status, "rejected") == 0;
+    trying->outcome->n_preemptions += row->preemptions;
+    if (row->queue_s > trying->outcome->queue_max_s) trying->outcome->queue_max_s = row->queue_s;
     const struct size_request *request = size_requests_find(requests, row->id);
     for (size_t i = 0; request != NULL && i < trying->question->n_objectives; i++) {
         const struct size_objective *objective = &trying->question->objectives[i];
@@ -57,8 +60,10 @@ static int on_request(void *context, const struct request_row *row)
 
 static int on_warning(void *context, const struct warning_row *row)
 {
-    struct size_outcome *outcome = ((struct trying *)context)->outcome;
+    const struct trying *trying = context;
+    struct size_outcome *outcome = trying->outcome;
     if (strcmp(row->code, "engine") == 0) snprintf(outcome->engine, sizeof outcome->engine, "%s", row->text);
+    if (trying->warnings != NULL) size_warnings_take(trying->warnings, row);
     return 0;
 }
 
@@ -122,7 +127,8 @@ static int run(struct trying *trying, const struct setup *setup, enum time_case 
     const struct sink sink = {.context = trying, .request = on_request, .warning = on_warning, .metric = on_metric,
                               .sample = trying->is_whole ? on_sample : NULL,
                               .batch = trying->is_whole ? on_batch : NULL};
-    const struct world_options how = {.queue = QUEUE_CALENDAR, .time_case = time_case, .interrupt = interrupt};
+    const struct world_options how = {.queue = QUEUE_CALENDAR, .time_case = time_case, .each_replica = true,
+                                      .interrupt = interrupt};
     struct world_result result = {0};
     int code = simulate_rows(setup, &how, &sink, &result, diag);
     if (code != 0 && !trying->outcome->is_cut) return code;
@@ -143,7 +149,7 @@ int size_try_told(const struct size_question *question, const struct size_reques
                   const volatile sig_atomic_t *interrupt, struct size_outcome *outcome, struct diag *diag)
 {
     struct trying trying = {.question = question, .requests = requests, .outcome = outcome,
-                            .prefill_replicas = option->prefill_replicas, .is_whole = how.is_whole};
+                            .warnings = how.warnings, .prefill_replicas = option->prefill_replicas, .is_whole = how.is_whole};
     struct setup setup;
     *outcome = (struct size_outcome){.missed = -1, .kv_peak_frac = (double)NAN,
                                       .busy_frac = (double)NAN};

@@ -27,6 +27,7 @@ struct site_env {
     bool single_step;             /* visit every iteration boundary */
     bool strict_domain;           /* refuse cost models that are not calibrated */
     enum time_case time_case;     /* of the iterations of services */
+    bool each_replica;            /* samples are of every replica, however many a service has */
     uint32_t next_owner_id;       /* of owners that last as long as the run */
     uint64_t next_serial;         /* of passing owners, all services together */
 };

@@ -243,7 +243,7 @@ static int find_time_error(const struct cost_request *request, enum time_case ti
 {
     if (time_case == TIMES_PREDICTED) return 0;
     struct time_error *error = &pool->time_error;
-    const int code = cost_time_error(&pool->config.cost, request, error);
+    const int code = cost_time_error(&pool->config.cost, request, &pool->env.model, error);
     if (code != 0 || error->basis == NULL) return code;
     pool->env.speed_frac = 1.0 / (time_case == TIMES_FAST ? error->fast_frac : error->slow_frac);
     return 0;

@@ -264,8 +264,9 @@ int64_t service_weight_bytes(const struct service *service, int32_t replica);
 bool service_halt(struct service *service, int32_t replica, sim_ns now);
 void service_go_on(struct service *service, int32_t replica, sim_ns now);
 
-/* One service as a component. Its series are those of all replicas together, and of each one when there are at most
- * SERVICE_SAMPLED_REPLICAS. It finishes with the rows of unfinished requests in order of id, and warnings. */
+/* One service as a component. Its series are those of all replicas together, and of each one when there are at
+ * most SERVICE_SAMPLED_REPLICAS or the site's each_replica is set. It finishes with the rows of unfinished
+ * requests in order of id, and warnings. */
 enum { SERVICE_SAMPLED_REPLICAS = 8 };
 extern const struct component service_component;
 

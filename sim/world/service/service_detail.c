@@ -177,7 +177,8 @@ enum { N_SERIES = sizeof of_service / sizeof *of_service };
 
 static int64_t n_sampled(const struct service *service)
 {
-    return service->fleet.n_replicas <= SERVICE_SAMPLED_REPLICAS ? service->fleet.n_replicas : 0;
+    const bool each = service->env.site->each_replica || service->fleet.n_replicas <= SERVICE_SAMPLED_REPLICAS;
+    return each ? service->fleet.n_replicas : 0;
 }
 
 int service_series(void *self, struct sampler_series *series)

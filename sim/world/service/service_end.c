@@ -199,6 +199,7 @@ void service_say_time_errors(const struct service *service, struct time_errors *
                  pool->time_error.engine != NULL ? pool->time_error.engine : pool->env.model.kind);
         if (pool->time_error.basis == NULL) {
             add_entry(system, errors->unknown);
+            if (pool->time_error.why != NULL) add_entry(pool->time_error.why, errors->why);
             continue;
         }
         add_entry(pool->time_error.basis, errors->basis);

@@ -204,11 +204,28 @@ static void say_pool(const struct service *service, const struct fleet_pool *poo
     if (pool->config.name != NULL) text_printf(text, ", pool '%s'", pool->config.name);
 }
 
+/* Weights in nvfp4 on a GPU without units for it, such as those before Blackwell: they are widened before each product
+ * (weight_kernels). vLLM does so: vllm/model_executor/layers/quantization/utils/marlin_utils_fp4.py. */
+static int emit_emulation(const struct service *service, const struct fleet_pool *pool)
+{
+    struct text text;
+    if (service->llm.weights != FORMAT_NVFP4 || pool->gpu.peak_flop_per_s[FORMAT_NVFP4] > 0.0) return 0;
+    text_init(&text);
+    say_pool(service, pool, &text);
+    text_printf(&text,
+                ": %s has no units for products in nvfp4: weights are widened first, which not every engine can do",
+                pool->gpu.name);
+    const int code = text.failed ? SIM_E_NOMEM : service_emit_warning(service, "emulated", 1, text.chars);
+    text_fini(&text);
+    return code;
+}
+
 int service_emit_kernels(const struct service *service, const struct fleet_pool *pool)
 {
     const struct iteration_model *model = &pool->env.model;
     struct text text;
-    if (model->other_kernels == NULL) return 0;
+    const int emulated = emit_emulation(service, pool);
+    if (emulated != 0 || model->other_kernels == NULL) return emulated;
     text_init(&text);
     say_pool(service, pool, &text);
     text_printf(&text, ": %s", model->other_kernels);

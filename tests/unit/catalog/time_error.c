@@ -18,7 +18,8 @@ static void begin(struct session *session)
     diag_init(&session->diag);
 }
 
-/* The interval of a preset is that of its held-out rows: e of them means predicted / (1 + e) .. predicted / (1 - e). */
+/* The interval of a preset is that of its held-out rows: e of them means predicted / (1 + e) .. predicted / (1 -
+ * e). */
 TEST(a_preset_where_it_was_fitted)
 {
     struct session session;
@@ -61,6 +62,37 @@ TEST(no_interval_for_what_no_run_had)
         snprintf(text, sizeof text, "{'cost': {'kind': 'operators', %s}}", cases[i].keys);
         CHECK_EQ_INT(cost_fixture_init(&fixture, text, "h100-sxm", "qwen3-30b-a3b", 8, 1), 0);
         CHECK_EQ_INT(fixture.error.slow_frac > 0.0, cases[i].known);
+        cost_fixture_fini(&fixture);
+    }
+}
+
+/* The kernels of the judged runs were measured on their GPUs. No interval holds for kernels that were not: those
+ * of a GPU without measurements, even if another one like it has some. tests/cli/interval.sh has formats that were
+ * measured on other GPUs alone. */
+TEST(no_interval_for_kernels_that_nobody_measured)
+{
+    static const struct {
+        const char *gpu, *llm, *why;
+        bool known;
+    } cases[] = {
+        {"h100-sxm", "deepseek-v3", NULL, true},
+        {"b200-sxm", "deepseek-v3", NULL, true},
+        {"h200-sxm", "llama-3.1-8b", NULL, true},
+        {"b300-sxm", "llama-3.1-8b", "no kernel of b300-sxm was measured", false},
+        {"gb200", "llama-3.1-8b", "no kernel of gb200 was measured", false},
+        {"mi300x", "llama-3.1-8b", "no kernel of mi300x was measured", false},
+        {"a100-80-sxm:3g.40gb", "llama-3.1-8b", "no kernel of a100-80-sxm:3g.40gb was measured", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct cost_fixture fixture;
+        const int64_t gpus = strcmp(cases[i].llm, "deepseek-v3") == 0 ? 8 : 1;
+        CHECK_EQ_INT(
+            cost_fixture_init(&fixture, "{'cost': {'kind': 'operators'}}", cases[i].gpu, cases[i].llm, gpus, 1), 0);
+        if (!CHECK((fixture.error.slow_frac > 0.0) == cases[i].known)) printf("\n  %s", cases[i].gpu);
+        if (cases[i].known)
+            CHECK(fixture.error.why == NULL);
+        else if (CHECK(fixture.error.why != NULL))
+            CHECK_EQ_STR(fixture.error.why, cases[i].why);
         cost_fixture_fini(&fixture);
     }
 }

@@ -56,7 +56,7 @@ static bool meets(const struct size_question *question, const struct size_reques
     static const enum time_case ends[] = {TIMES_FAST, TIMES_SLOW, TIMES_PREDICTED};
     struct size_outcome outcome = {.meets = true};
     for (size_t i = question->sure ? 0 : 2; i < 3 && outcome.meets; i++)
-        size_try(question, requests, option, n, (struct size_case){ends[i], false}, NULL, &outcome);
+        size_try(question, requests, option, n, (struct size_case){ends[i], false, NULL}, NULL, &outcome);
     return outcome.meets;
 }
 
@@ -106,7 +106,7 @@ static double check_best(const struct sizing_case *from, bool sure, int64_t *n_r
     for (size_t i = 0; i < result.n_best; i++) {
         const struct size_state *state = &result.states[result.best[i]];
         struct size_outcome slow;
-        size_try(&question, &result.requests, &state->option, state->replicas, (struct size_case){TIMES_SLOW, true},
+        size_try(&question, &result.requests, &state->option, state->replicas, (struct size_case){TIMES_SLOW, true, NULL},
                  NULL, &slow);
         CHECK_EQ_STR(slow.why, ""); /* it has run */
         bool differs = false; /* else the error is not known */

@@ -14,6 +14,7 @@ struct twin {
     char engine[DIAG_TEXT_CHARS];
     double kv_peak_frac, busy_frac;
     double pool_kv_frac[SIZE_POOLS], pool_waiting[SIZE_POOLS], compute_s[SIZE_POOLS][SIZE_PHASES];
+    double mean_kv_frac, all_waiting; /* the most sampled of all replicas together */
 };
 
 static int on_request(void *context, const struct request_row *row)
@@ -54,6 +55,8 @@ static int on_sample(void *context, const struct sample_row *row)
     struct twin *twin = context;
     char service[32];
     int replica;
+    if (strcmp(row->series, "service.kv_used_frac") == 0) twin->mean_kv_frac = fmax(twin->mean_kv_frac, row->value);
+    if (strcmp(row->series, "service.waiting") == 0) twin->all_waiting = fmax(twin->all_waiting, row->value);
     if (sscanf(row->entity, "%31[^/]/%d", service, &replica) != 2) return 0;
     const int pool = replica >= twin->prefill_replicas ? 1 : 0;
     if (strcmp(row->series, "replica.kv_used_frac") == 0)
@@ -166,6 +169,31 @@ static void check_whole(const struct twin *twin, const struct size_question *que
     }
 }
 
+/* Samples of replicas: one has at least the mean use of KV caches, none more than the peak or more requests than
+ * wait in all. Without pools all replicas are of the second. */
+static void check_samples(const struct twin *twin, const struct size_outcome *whole)
+{
+    const double most_kv_frac = fmax(whole->pool_kv_frac[SIZE_PREFILL], whole->pool_kv_frac[SIZE_DECODE]);
+    const double most_waiting = fmax(whole->pool_waiting[SIZE_PREFILL], whole->pool_waiting[SIZE_DECODE]);
+    CHECK(twin->mean_kv_frac > 0 && most_kv_frac >= twin->mean_kv_frac && most_kv_frac <= whole->kv_peak_frac);
+    CHECK((most_waiting > 0) == (twin->all_waiting > 0) && most_waiting <= twin->all_waiting);
+    for (int pool = 0; pool < SIZE_POOLS; pool++)
+        CHECK((whole->pool_kv_frac[pool] > 0) == (pool == SIZE_DECODE || twin->prefill_replicas > 0));
+}
+
+/* Preemptions and the longest time until a request is first scheduled are those of all rows of requests. */
+static void check_queues(const struct twin *twin, const struct size_outcome *whole)
+{
+    int64_t n_preemptions = 0;
+    double longest_s = 0;
+    for (size_t i = 0; i < twin->n; i++) {
+        n_preemptions += twin->requests[i].preemptions;
+        if (twin->requests[i].queue_s > longest_s) longest_s = twin->requests[i].queue_s;
+    }
+    CHECK_EQ_INT(whole->n_preemptions, n_preemptions);
+    CHECK(whole->queue_max_s == longest_s);
+}
+
 static void check_cut(const struct twin *twin, const struct size_question *question,
                       const struct size_requests *requests, const struct size_outcome *cut, int missed)
 {
@@ -195,7 +223,7 @@ static struct size_outcome try(const struct trying *trying, bool is_whole)
 {
     struct size_outcome outcome;
     size_try(&trying->question, &trying->requests, &trying->option, trying->replicas,
-             (struct size_case){TIMES_PREDICTED, is_whole}, NULL, &outcome);
+             (struct size_case){TIMES_PREDICTED, is_whole, NULL}, NULL, &outcome);
     return outcome;
 }
 
@@ -225,11 +253,11 @@ static void check_others(const struct trying *trying, const struct size_outcome 
     const volatile sig_atomic_t interrupt = 1;
     struct size_outcome slow, fast, none;
     size_try(&trying->question, &trying->requests, &trying->option, trying->replicas,
-             (struct size_case){TIMES_SLOW, true}, NULL, &slow);
+             (struct size_case){TIMES_SLOW, true, NULL}, NULL, &slow);
     size_try(&trying->question, &trying->requests, &trying->option, trying->replicas,
-             (struct size_case){TIMES_FAST, true}, NULL, &fast);
+             (struct size_case){TIMES_FAST, true, NULL}, NULL, &fast);
     size_try(&trying->question, &trying->requests, &trying->option, trying->replicas,
-             (struct size_case){TIMES_PREDICTED, true}, &interrupt, &none);
+             (struct size_case){TIMES_PREDICTED, true, NULL}, &interrupt, &none);
     if (isfinite(predicted->values[1]))
         CHECK(fast.values[1] < predicted->values[1] && predicted->values[1] < slow.values[1]);
     CHECK(!none.has_run && !none.meets && none.why[0] != 0);
@@ -270,11 +298,14 @@ static void check_try(const struct try_case *from)
                               .sample = on_sample, .batch = on_batch};
     CHECK_EQ_INT(size_load(question, &trying.option, from->replicas, &setup, &diag), 0);
     CHECK_EQ_INT(size_requests_read(question, &setup, NULL, &trying.requests, &diag), 0);
-    CHECK_EQ_INT(simulate_rows(&setup, &(struct world_options){.queue = QUEUE_HEAP}, &sink, &result, &diag), 0);
+    CHECK_EQ_INT(simulate_rows(&setup, &(struct world_options){.queue = QUEUE_HEAP, .each_replica = true}, &sink, &result,
+                               &diag), 0);
     if (diag.n_items > 0) test_quotes(diag.items[0].text);
     if (from->n_known > 0) keep_first(&trying.requests, from->n_known);
     const struct size_outcome whole = try(&trying, true), cut = try(&trying, false);
     check_whole(&twin, question, &trying.requests, &whole);
+    check_samples(&twin, &whole);
+    check_queues(&twin, &whole);
     CHECK((whole.n_rejected > 0) == from->rejects);
     CHECK_EQ_INT(whole.missed, from->missed);
     CHECK(whole.meets == (from->missed < 0) && whole.extrapolated_frac == result.extrapolated_frac);
@@ -306,6 +337,10 @@ TEST(a_try_is_what_its_rows_are)
          {{NULL, SIZE_TTFT, 0.9, 5, "ttft p90"}, {NULL, SIZE_E2E, 0.5, 60, "e2e p50"}}, -1, false, 90},
         {"mistral-7b", TRACE(20, "12/s", ""), 0, 2,
          {{NULL, SIZE_TTFT, 0.9, 5, "ttft p90"}, {NULL, SIZE_E2E, 0.5, 60, "e2e p50"}}, -1, false, 1},
+        {"mistral-7b", TRACE(300, "400/s", ""), 0, 11,
+         {{NULL, SIZE_TTFT, 0.9, 0.001, "ttft p90"}, {NULL, SIZE_E2E, 0.5, 60, "e2e p50"}}, 0, false, 0},
+        {"mistral-7b", TRACE(300, "400/s", ""), 3, 11,
+         {{NULL, SIZE_TTFT, 0.9, 0.001, "ttft p90"}, {NULL, SIZE_E2E, 0.5, 60, "e2e p50"}}, 0, false, 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) check_try(&cases[i]);
 }

@@ -10,28 +10,32 @@ struct pool_case {
 static const char *errors_of(const char *llm, const struct pool_case *pools, size_t n)
 {
     static char result[1024];
-    struct text basis, systems, unknown;
-    struct time_errors errors = {.basis = &basis, .systems = &systems, .unknown = &unknown};
+    struct text basis, systems, unknown, why;
+    struct time_errors errors = {.basis = &basis, .systems = &systems, .unknown = &unknown, .why = &why};
     struct fleet_pool all[4] = {{.first = 0}};
     static struct service service;
     text_init(&basis);
     text_init(&systems);
     text_init(&unknown);
+    text_init(&why);
     service = (struct service){.fleet = {.pools = all, .n_pools = n}};
     service.llm.name = llm;
     for (size_t i = 0; i < n; i++) {
         all[i].gpu.name = pools[i].gpu;
         all[i].time_error.engine = pools[i].engine;
         all[i].time_error.basis = pools[i].basis;
+        all[i].time_error.why = pools[i].basis == NULL ? "no run" : NULL;
         all[i].env.model.kind = "affine";
     }
     service_say_time_errors(&service, &errors);
     service_say_time_errors(&service, &errors);
     snprintf(result, sizeof result, "%s|%s|%s", basis.length > 0 ? basis.chars : "",
              systems.length > 0 ? systems.chars : "", unknown.length > 0 ? unknown.chars : "");
+    CHECK_EQ_STR(why.length > 0 ? why.chars : "", unknown.length > 0 ? "no run" : "");
     text_fini(&basis);
     text_fini(&systems);
     text_fini(&unknown);
+    text_fini(&why);
     return result;
 }
 
