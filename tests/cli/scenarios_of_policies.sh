@@ -30,10 +30,11 @@ for other in 'packing ties=shuffled' 'dot-product ties=shuffled' first-fit; do
     equal "$(left "1 $other")" "$(left '1 best-fit ties=shuffled')" "GPUs that $other leaves"
 done
 says "\`best-fit\`, \`packing\`, \`dot-product\` and \`first-fit\` leave $(left '1 best-fit ties=shuffled'), \`topology-aware\` \
-$(left '1 topology-aware'). Ten seeds do not tell these from \`fgd\`"
+and \`consolidated\` $(left '1 topology-aware'). Ten seeds do not tell these from \`fgd\`. \`counted\` knows no nodes, and leaves none"
+equal "$(left '1 consolidated') $(left '1 counted')" "$(left '1 topology-aware') 0" 'GPUs that consolidated and counted leave'
 study shared-gpus
 # The runs of a policy have their cover beside them. Those of the other policies are compared with their parameters.
-for other in placement=topology-aware placement=first-fit; do
+for other in placement=topology-aware placement=first-fit placement=consolidated; do
     equal "$(tells shared-gpus cluster.gpus_in_use.max cover=1,jobs.placement.policy=fgd "cover=1,$other")" 0 "seeds tell fgd from $other"
 done
 equal "$(tells shared-gpus cluster.gpus_in_use.max cover=1,jobs.placement.policy=fgd cover=1,placement=random)" 1 'seeds tell fgd from random'

@@ -400,7 +400,7 @@ TEST(flexgen_searches_room_for_its_whole_block)
 TEST(flexgens_block_alone_preempts_nothing)
 {
     static const char *const batchers[] = {"vllm-v0', 'max_batched_tokens", "sarathi', 'token_budget",
-                                            "vllm-v1', 'token_budget"};
+                                           "vllm-v1', 'token_budget"};
     int held = 0;
     for (int i = 0; i < 36; i++) {
         const int sequences = i % 2 == 0 ? 4 : 10, prompt = 511 + i / 2 % 2, output = i / 4 % 3 == 0 ? 64 : 17;
