@@ -42,13 +42,22 @@ static struct offload_block block_of(const struct flexgen_search *search, const 
     return block;
 }
 
-/* Adds the cache of the answers: the replica keeps room for prompts beside caches at their full length
- * (offload_fixed_bytes), since other sequences may decode meanwhile. */
-static void add_answers(const struct flexgen_search *search, const struct offload_placement *placement, double *bytes)
+/* KV blocks that are left free: where none is, vllm-v0 and sarathi preempt. */
+static const double spare_kv_blocks = 1.0;
+
+/* Tokens of KV cache that the block needs room for. Each sequence holds whole KV blocks. */
+static double room_tokens(const struct flexgen_search *search, const struct offload_block *block)
+{
+    const double kv_block = search->view->kv_block_tokens;
+    return (block->sequences * ceil((block->prompt + block->output) / kv_block) + spare_kv_blocks) * kv_block;
+}
+
+/* Adds cache of `tokens` to what the tiers hold. */
+static void add_cache(const struct flexgen_search *search, const struct offload_placement *placement, double tokens,
+                      double *bytes)
 {
     const struct offload_layer *layer = &search->view->layer;
-    const struct offload_block block = block_of(search, placement);
-    const double cache_bytes = layer->layers * layer->kv_token_bytes * block.sequences * block.output;
+    const double cache_bytes = layer->layers * layer->kv_token_bytes * tokens;
     for (int tier = 0; tier < PLACES; tier++) {
         const double gpus = tier == OFFLOAD_GPU_MEMORY ? 1.0 : layer->gpus;
         bytes[tier] += gpus * cache_bytes * placement->shares.cache[tier];
@@ -71,7 +80,11 @@ static struct outcome try_placement(const struct flexgen_search *search, const s
     offload_step(&offload, &prompts, &outcome.prefill);
     offload_step(&offload, &token, &outcome.decode);
     outcome.memory = offload_memory(&offload.layer, placement, &block, 1.0);
-    add_answers(search, placement, outcome.memory.prefill);
+    /* The replica keeps room for prompts beside caches at their full length (offload_fixed_bytes), since other
+     * sequences may decode meanwhile. */
+    const double room = room_tokens(search, &block);
+    add_cache(search, placement, room - block.sequences * block.prompt, outcome.memory.prefill);
+    add_cache(search, placement, room - block.sequences * (block.prompt + block.output), outcome.memory.decode);
     return outcome;
 }
 

@@ -1,10 +1,11 @@
 #!/bin/sh
 # Every policy that the program lists has what a reader needs of it:
-#     question   a scenario, a study or the study of a figure runs it, and asks a question in its first line or as such;
-#                of evictors also a page of the gallery that tries it on a trace, in a section that begins with one
+#     question   a scenario, a study or the study of a figure asks a question in its first line or as such, and has the
+#                policy among the values of an axis, or sets it and names it in what it says; of evictors also a page
+#                of the gallery that tries it on a trace, in a section that begins with a question
 #     row        a page of its family has its row, with summary and oracle as listed
-#     source     the first author that its source names, such as "Mohan et al.", is named on a page of its family; of a
-#                scheduler that or the system, among the sources of a page that has it
+#     source     the first author that its source names, such as "Mohan et al.", or what it begins with, is named on a
+#                page of its family; of a scheduler among the sources of a page that has it. Folklore has no source
 #     hash       tests/golden/policies.txt has its results in the conformance suite
 # Every scheduler also has
 #     rule       a page that names it in what is written by hand: prose, an equation or a table
@@ -13,6 +14,7 @@
 orrery=${ORRERY:-build/orrery}
 [ -x "$orrery" ] || { echo "$orrery is not built"; exit 1; }
 T=$(mktemp -d)
+trap 'rm -rf "$T"' EXIT
 tab=$(printf '\t')
 
 # Keys that name a policy, as patterns of their paths, with the family.
@@ -21,13 +23,18 @@ sqlite3 -separator "$tab" :memory: "select value ->> '\$.value', value ->> '\$.k
     where value ->> '\$.value' like '\"policy\" of family %'" |
     sed 's/^"policy" of family //; s/[.]NAME/[.][^.]+/g' >"$T/keys"
 
-# Files that ask, numbered. Comments are left out, since SQLite reads plain JSON.
-mkdir "$T/asks"
+# Files that ask, numbered. Comments are left out, since SQLite reads plain JSON. Beside them, what each says: its
+# comments, question, title and name.
+mkdir "$T/asks" "$T/says"
 git ls-files -co --exclude-standard 'configs/scenarios/*.json' 'configs/studies/*.json' 'configs/figures/*.json' |
-    xargs awk -v folder="$T/asks" '
-        function end() { if (asks) printf "%s", text >(folder "/" n); close(folder "/" n) }
-        FNR == 1 { end(); text = ""; n++; asks = /^\/\/.*[?]/ }
+    xargs awk -v folder="$T/asks" -v said="$T/says" '
+        function end() {
+            if (asks) { printf "%s", text >(folder "/" n); print says >(said "/" n) }
+            close(folder "/" n); close(said "/" n)
+        }
+        FNR == 1 { end(); text = says = ""; n++; asks = /^\/\/.*[?]/ }
         /^ *"question": .*[?]",?$/ { asks = 1 }
+        /(^| +)\/\/( .*)?$/ || /^ *"(question|title|name)": / { says = says " " $0 }
         { sub(/(^| +)\/\/( .*)?$/, ""); text = text $0 "\n" }
         END { end() }'
 
@@ -41,13 +48,20 @@ with doc as (select value as name, json(cast(readfile('$T/asks/' || value) as te
      node as (select doc.name, replace(t.fullkey, '"', '') as path,
                      case t.type when 'text' then t.atom else t.value ->> '\$.policy' end as value
                  from doc, json_tree(text) as t where t.type in ('text', 'object'))
-select coalesce(key || substr(path, length(start) + instr(substr(path, length(start) + 1), ']') + 1), substr(path, 2)), value
+select coalesce(key || substr(path, length(start) + instr(substr(path, length(start) + 1), ']') + 1), substr(path, 2)), value,
+        iif(path like '$.axes[%', 'axis', node.name)
     from node left join axis on axis.name = node.name and substr(path, 1, length(start)) = start where value is not null;
 END
 awk -F"$tab" '
     FNR == NR { family[++n] = $1; pattern[n] = "[.]" $2 "([.]policy)?$"; next }
-    { gsub(/\[[0-9]+\]/, "", $1); for (i = 1; i <= n; i++) if ($1 ~ pattern[i]) print family[i] " " $2 }' "$T/keys" "$T/values" |
-    sort -u >"$T/asked"
+    { gsub(/\[[0-9]+\]/, "", $1); for (i = 1; i <= n; i++) if ($1 ~ pattern[i]) print $3, family[i] " " $2 }' "$T/keys" "$T/values" |
+    sort -u >"$T/set"
+sed -n 's/^axis //p' "$T/set" >"$T/asked"
+# What a file only sets counts if the file speaks of it.
+grep -v '^axis ' "$T/set" | while read -r file family name; do
+    grep -qiwF -e "$name" "$T/says/$file" && echo "$family $name" >>"$T/asked"
+done
+sort -u -o "$T/asked" "$T/asked"
 [ "$(wc -l <"$T/asked")" -gt 80 ] || { echo "few scenarios and studies that ask were read: $(wc -l <"$T/asked") policies"; exit 1; }
 
 # Evictors that a page of the gallery tries on a trace: traces stand for runs where a policy knows the future.
@@ -80,13 +94,20 @@ missed() { # FAMILY NAME ORACLE SUMMARY SOURCE: what it misses, by the words abo
         grep -lF -e "\`$2\`" "$T"/policies-scheduler-*.prose >"$T/pages" || echo rule
         [ -z "$page" ] || echo "$T/$(echo "$page" | tr / -).prose" >>"$T/pages"
         author=$(echo "$5" | sed 's/^folklore; //; s/^migration as in //; s/[ ,].*//')
-        { [ -s "$T/pages" ] && sed "s/prose$/sources/" "$T/pages" | xargs grep -qsF -e "$author"; } || echo source
+        { [ -s "$T/pages" ] && [ -n "$author" ] && sed "s/prose$/sources/" "$T/pages" | xargs grep -qswF -e "$author"; } || echo source
         grep -qF -e "\`$2\`" "$T/rounds" || echo cell
     else
-        author=$(echo "$5" | sed -n 's/ et al[.].*//p' | sed 's/.*[^[:alnum:]-]//')
-        grep -qsF -e "$author" "policies/$1/README.md" "policies/$1"/*/README.md || echo source
+        author=$(first_name "$5")
+        [ "$author" = folklore ] || grep -qswF -e "$author" "policies/$1/README.md" "policies/$1"/*/README.md || echo source
     fi
     grep -qE "^$(key_of "$1") $2 " tests/golden/policies.txt || echo hash
+}
+first_name() { # SOURCE: the first author, the system or the title, without its version; "folklore": there is none
+    case $1 in
+        *' et al.'*) echo "$1" | sed 's/ et al[.].*//; s/.*[^[:alnum:]-]//' ;;
+        folklore* | baseline | 'common practice'* | "every engine's default" | 'pay as you go' | 'a fleet that does not'* | -) echo folklore ;;
+        *) echo "$1" | sed 's/^the baseline of //; s/[,;(].*//; s/ *$//; s/ [0-9.]*$//' ;;
+    esac
 }
 key_of() { # FAMILY: a key that names one of its policies, as a regular expression; or the family, if none does
     sed -n "s/^$1$tab//p" "$T/keys" | paste -sd'|' | sed "s/^/($1|/; s/$/)/"
@@ -109,9 +130,10 @@ done <"$T/listed"
 for family in $(cut -f1 "$T/listed" | uniq); do
     all='question row source hash '
     [ "$family" != scheduler ] || all='question row rule source cell hash '
-    none=$(missed "$family" planted '' 'a policy that no file names' 'Planted et al., 2026' | tr '\n' ' ')
-    [ "$none" = "$all" ] || { echo "a policy of $family that no file names misses only: $none"; fail=1; }
+    for source in 'Planted et al., 2026' 'Planted, a journal, 2026' 'PlantedSystem 0.1'; do
+        none=$(missed "$family" planted '' 'a policy that no file names' "$source" | tr '\n' ' ')
+        [ "$none" = "$all" ] || { echo "a policy of $family that no file names misses only: $none"; fail=1; }
+    done
 done
 [ $fail = 0 ] || sed -n 's/^#     /^ /p' "$0"
-rm -rf "$T"
 exit $fail

@@ -278,6 +278,7 @@ int offload_service_init(struct offload_service *offload, const struct offload_r
                      .gpu_batch = (double)config->workload.sequences,
                      .prompt = (double)config->workload.prompt_tokens,
                      .output = (double)config->workload.output_tokens},
+        .kv_block_tokens = (double)request->kv_block_tokens,
         .bus_bytes_per_s = isnan(config->bus_bytes_per_s) ? (double)INFINITY : config->bus_bytes_per_s,
         .bus_gpus = config->bus_gpus,
         .ttft_slo_s = config->ttft_slo_s,

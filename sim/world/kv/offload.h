@@ -68,7 +68,7 @@ struct offload_request {
     double port_bytes_per_s;            /* rate of each GPU's path to the host when the path is idle */
     bool bus_on_links;                  /* the bus of the config is a link of the site, where its users compete */
     double gpu_bytes, activation_bytes; /* per GPU */
-    int64_t activation_tokens;
+    int64_t activation_tokens, kv_block_tokens;
     const char *where;                  /* of the policy, for findings */
     struct arena *arena;
     struct diag *diag;

@@ -29,6 +29,7 @@ struct offload_view {
     double bus_bytes_per_s;
     int64_t bus_gpus;
     double ttft_slo_s, tpot_slo_s;          /* NAN: none */
+    double kv_block_tokens;                 /* a sequence holds whole KV blocks of that many tokens */
 };
 
 /* As handed over: everything on the GPU, the cache in the memory that weights and activations leave, rates and

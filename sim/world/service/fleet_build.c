@@ -127,7 +127,7 @@ static int place_offloaded(const struct fleet *fleet, struct fleet_pool *pool)
         .model = &pool->env.model, .tensor_parallel = pool->config.tensor_parallel, .node_replicas = replicas,
         .port_bytes_per_s = port_bytes_per_s(fleet, pool), .bus_on_links = on_switch,
         .gpu_bytes = memory.usable_bytes - memory.reserve_bytes - memory.state_bytes, .activation_bytes = memory.activation_bytes,
-        .activation_tokens = pool->config.kv.activation_tokens,
+        .activation_tokens = pool->config.kv.activation_tokens, .kv_block_tokens = pool->config.kv.block_tokens,
         .where = fleet_place_of(fleet, pool, "kv.offload"), .arena = env->site->arena, .diag = env->site->diag};
     int code = offload_service_init(&pool->offload, &request);
     if (code == 0) code = check_preemption(fleet, pool);

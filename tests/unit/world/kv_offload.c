@@ -238,9 +238,16 @@ static void streaming_init(struct streaming *streaming)
                            .ffn = 28672, .hidden = 7168, .number_bytes = 2},
                  .rates = {12.89 * gib, 0.97 * gib, 4.82 * gib, 2 * gib, 1.9 * gib, 0.746 * gib, 2.015 * gib,
                            2.015 * gib, none, none, 0.0123e12, 21.24e12, 9.97e12, 4.3e12, 0.079e12},
-                 .capacity_bytes = {12 * gib, 100 * gib, 1200 * gib, 0}, .workload = {96, 48, 512, 32}}};
+                 .capacity_bytes = {12 * gib, 100 * gib, 1200 * gib, 0}, .workload = {96, 48, 512, 32},
+                 .kv_block_tokens = 16}};
     streaming->view.gpu = &streaming->gpu;
     streaming->view.llm = &streaming->llm;
+}
+
+/* KV blocks of sequences of this workload, and a spare one. */
+static double kv_blocks(const struct offload_view *view, double sequences)
+{
+    return sequences * ceil((view->workload.prompt + view->workload.output) / view->kv_block_tokens) + 1;
 }
 
 /* Prompts fit beside the cache of whole sequences. */
@@ -248,12 +255,15 @@ static bool fits(const struct offload_view *view, const struct offload_placement
 {
     const struct offload_layer *layer = &view->layer;
     const struct offload_block *block = &view->workload;
-    const double answers_bytes = layer->layers * layer->kv_token_bytes * block->sequences * block->output;
+    const double token_bytes = layer->layers * layer->kv_token_bytes;
+    const double cache_bytes = token_bytes * kv_blocks(view, block->sequences) * view->kv_block_tokens;
     const struct offload_memory memory = offload_memory(layer, placement, block, 1);
     for (int tier = 0; tier < OFFLOAD_CSD; tier++) {
-        const double most_bytes = view->capacity_bytes[tier] * (1 + rounding);
-        if (memory.prefill[tier] + answers_bytes * placement->shares.cache[tier] > most_bytes ||
-            memory.decode[tier] > most_bytes)
+        const double most_bytes = view->capacity_bytes[tier] * (1 + rounding), share = placement->shares.cache[tier];
+        const double prompts_bytes = token_bytes * block->sequences * block->prompt;
+        const double decoded_bytes = token_bytes * block->sequences * (block->prompt + block->output);
+        if (memory.prefill[tier] + (cache_bytes - prompts_bytes) * share > most_bytes ||
+            memory.decode[tier] + (cache_bytes - decoded_bytes) * share > most_bytes)
             return false;
     }
     return true;
@@ -353,28 +363,65 @@ static void flexgen_plan(const struct offload_view *view, const char *params, st
     CHECK(plan->problem == NULL);
 }
 
-/* The block that FlexGen's search finds has room for all of its sequences, prompts and answers. */
+/* FlexGen's search finds a block with room for all of its sequences, prompts and answers. Each sequence holds whole KV
+ * blocks, and one KV block is spare. A host without memory for the cache leaves the rest to the disk. */
 TEST(flexgen_searches_room_for_its_whole_block)
 {
-    static const double sequences[] = {1, 3, 4, 16, 64}, lengths[][2] = {{512, 32}, {100, 400}, {16, 1}};
+    static const double sequences[] = {1, 3, 4, 16, 64}, lengths[][2] = {{512, 32}, {100, 400}, {511, 1}};
     static const char *const choices[] = {"", ", \"host_attention\": false", ", \"schedule\": \"published\""};
-    for (int i = 0; i < 45; i++) {
+    enum { SITES = 4 }; /* one GPU or two, host and disk or a host too small for the cache */
+    int on_disk = 0;
+    for (int i = 0; i < 45 * SITES; i++) {
         struct streaming streaming;
         struct offload_plan plan;
         streaming_init(&streaming);
-        streaming.view.workload = (struct offload_block){sequences[i % 5], 1, lengths[i / 5 % 3][0], lengths[i / 5 % 3][1]};
+        struct offload_view *view = &streaming.view;
+        view->layer.gpus = 1 + i / 45 % 2;
+        if (i / 90 > 0) view->capacity_bytes[OFFLOAD_HOST] = 70 * view->layer.gpus * 0x1p30;
+        view->workload = (struct offload_block){sequences[i % 5], 1, lengths[i / 5 % 3][0], lengths[i / 5 % 3][1]};
         char params[256];
         snprintf(params, sizeof params,
                  "{\"prompt_products\": \"21TFLOP/s\", \"prompt_attention\": \"10TFLOP/s\", \"token_products\": "
                  "\"4TFLOP/s\", \"token_attention\": \"0.08TFLOP/s\"%s}",
-                 choices[i / 15]);
-        flexgen_plan(&streaming.view, params, &plan);
+                 choices[i / 15 % 3]);
+        flexgen_plan(view, params, &plan);
         const double block = (double)(plan.placement.gpu_batch * plan.placement.batches);
-        const double tokens = block * (streaming.view.workload.prompt + streaming.view.workload.output);
+        const double blocks = kv_blocks(view, block);
+        const double found = floor(offload_plan_tokens(view, &plan) / view->kv_block_tokens);
         CHECK(block >= 1 && block <= sequences[i % 5]);
-        if (!CHECK(offload_plan_tokens(&streaming.view, &plan) >= tokens))
-            printf("\n  %g of %g tokens, %s", offload_plan_tokens(&streaming.view, &plan), tokens, choices[i / 15]);
+        on_disk += plan.placement.shares.cache[OFFLOAD_DISK] > 0.01;
+        if (!CHECK(found >= blocks)) printf("\n  %g of %g KV blocks, %d", found, blocks, i);
     }
+    CHECK(on_disk > 10);
+}
+
+/* A block that is served alone preempts nothing, whatever its lengths, batcher and tiers. So few sequences are one
+ * block. */
+TEST(flexgens_block_alone_preempts_nothing)
+{
+    static const char *const batchers[] = {"vllm-v0', 'max_batched_tokens", "sarathi', 'token_budget",
+                                           "vllm-v1', 'token_budget"};
+    int held = 0;
+    for (int i = 0; i < 36; i++) {
+        const int sequences = i % 2 == 0 ? 4 : 10, prompt = 511 + i / 2 % 2, output = i / 4 % 3 == 0 ? 64 : 17;
+        const int gpus = 1 + i / 12 % 2;
+        struct bed_rows *rows = bed_ok(
+            NULL,
+            "{'cluster': {'nodes': 1, 'gpus_per_node': 2, 'gpu': 'a100-40-sxm'}, 'services': {'s': {'llm': 'opt-30b',"
+            " 'tensor_parallel': %d, 'cost': {'kind': 'operators', 'engine': 'none'}, 'kv': {'usable_frac': %g, 'tiers':"
+            " {'host': {'device': 'host-dram-pcie4', 'capacity': '%s'}, 'disk': {'device': 'samsung-980-pro'}},"
+            " 'workload': {'sequences': %d, 'prompt': %d, 'output': %d}, 'offload': {'policy': 'flexgen',"
+            " 'host_attention': %s}}, 'batching': {'max_sequences': 64, 'policy': '%s': 16384},"
+            " 'trace': {'format': 'generate', 'count': %d, 'arrival': {'process': 'closed', 'users': %d},"
+            " 'prompt': {'distribution': 'fixed', 'tokens': %d}, 'output': {'distribution': 'fixed', 'tokens': %d}}}}}",
+            gpus, 0.9 / gpus, i % 4 < 2 ? "400GB" : "50GB", sequences, prompt, output, i % 3 == 0 ? "true" : "false",
+            batchers[i / 4 % 3], sequences, sequences, prompt, output);
+        CHECK_EQ_INT((int64_t)bed_metric(rows, "request.finished"), sequences);
+        if (!CHECK_EQ_INT((int64_t)bed_metric(rows, "request.preemptions.sum"), 0)) printf("\n  case %d", i);
+        held += bed_metric(rows, "replica.kv_peak_frac") > 0.97;
+        bed_free(rows);
+    }
+    CHECK(held > 8); /* where memory is short */
 }
 
 /* --- Select-N --- */
