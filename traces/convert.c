@@ -468,7 +468,7 @@ static const struct job_loss job_losses[] = {
     {"the CPUs and the memory of its jobs are left out", has_host_needs, true},
     {"the numbers of nodes that its jobs ask for are left out", has_nodes, true},
     {"the run times that its users estimated are left out", has_estimate, true},
-    {"the users and types of its jobs are left out", has_names, true},
+    {"the users or types of its jobs are left out", has_names, true},
     {"that some of its jobs were cancelled or failed is left out", has_other_fate, true}};
 
 enum { JOB_LOSSES = sizeof job_losses / sizeof *job_losses };

@@ -61,7 +61,9 @@ static int offline_next(struct stream *stream, union trace_record *record, struc
 static struct source_place offline_place(const struct stream *stream)
 {
     const struct offline *offline = (const struct offline *)stream;
-    return offline->inner->ops->place(offline->inner);
+    struct source_place place = offline->inner->ops->place(offline->inner);
+    place.origin_ns = 0; /* all come at once */
+    return place;
 }
 
 static bool offline_note(const struct stream *stream, size_t index, struct source_note *note)

@@ -385,6 +385,10 @@ static enum row_result check_order(struct reader *reader, const union trace_reco
 static enum row_result check_sign(struct reader *reader, const union trace_record *record)
 {
     if (reader->format.from_first || record->any.time_ns >= 0) return ROW_KEPT;
+    if (reader->format.origin_ns > 0 && reader->format.time_unit != TIME_CALENDAR &&
+        record->any.time_ns + reader->format.origin_ns < UNIX_LEAST_S * INT64_C(1000000000))
+        return reader_bad(reader, 0, "leave \"origin\" out",
+                          "'%s' is no calendar time, which a time as \"origin\" needs", column_name(reader, 0));
     if (reader->format.origin_ns > 0)
         return reader_bad(reader, 0, "choose an earlier \"origin\"", "'%s' is %.9g s before the \"origin\"",
                           column_name(reader, 0), -sim_s_from_ns(record->any.time_ns));

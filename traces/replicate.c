@@ -236,7 +236,9 @@ static int blocks_next(struct stream *stream, union trace_record *record, struct
 static struct source_place windows_place(const struct stream *stream)
 {
     const struct replicate *replicate = (const struct replicate *)stream;
-    return replicate->inner->ops->place(replicate->inner);
+    struct source_place place = replicate->inner->ops->place(replicate->inner);
+    place.origin_ns = 0; /* a window begins anywhere */
+    return place;
 }
 
 static struct source_place blocks_place(const struct stream *stream)

@@ -1,6 +1,7 @@
 /* What the runs of one side warn of, and those of the other do not, or less often. */
 #include "analysis/compare/work.h"
 
+#include <ctype.h>
 #include <string.h>
 
 /* A warning by its kind and by the names in its text: numbers of the run differ, what it is about does not. */
@@ -10,19 +11,25 @@ struct warned {
     size_t last_run;          /* the last one, from 1 */
 };
 
+enum { MOST_WARNED = 512 }; /* of a comparison: what is beyond is not told */
+
 struct warned_list {
     size_t n, capacity;
     struct warned *items; /* in the order in which they were met */
+    struct warned beyond;
     struct arena *arena;
 };
 
-/* The names in quotes of a text, such as "'chat'". NULL: out of memory. */
+/* The names in quotes of a text, such as "'chat'". An apostrophe within a word, or at its end, begins none. NULL: out
+ * of memory. */
 static const char *names_of(struct arena *arena, const char *text)
 {
-    char *names = arena_alloc(arena, strlen(text) + 1), *end = names;
+    char *names = arena_alloc(arena, strlen(text) + 1), *end = names, before = ' ';
     if (names == NULL) return NULL;
-    for (bool is_name = false; *text != 0; text++) {
-        if (*text == '\'') is_name = !is_name;
+    for (bool is_name = false; *text != 0; before = *text++) {
+        const bool begins = !is_name && *text == '\'' && strchr(" (=:", before) != NULL;
+        const bool ends = is_name && *text == '\'' && !isalnum((unsigned char)text[1]);
+        if (begins || ends) is_name = begins;
         if (is_name) *end++ = *text;
     }
     *end = 0;
@@ -36,6 +43,7 @@ static struct warned *entry_of(struct warned_list *list, const char *code, const
     if (about == NULL) return NULL;
     for (size_t i = 0; i < list->n; i++)
         if (strcmp(list->items[i].code, code) == 0 && strcmp(list->items[i].about, about) == 0) return &list->items[i];
+    if (list->n == MOST_WARNED) return &list->beyond;
     if (list->n == list->capacity) {
         const size_t capacity = 2 * list->capacity + 8;
         struct warned *grown = arena_alloc(list->arena, capacity * sizeof *grown);

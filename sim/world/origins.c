@@ -42,7 +42,7 @@ static int warn(const struct origin *first, const struct origin *last, const str
     snprintf(
         text, sizeof text,
         "time 0 is %s in the trace of %s, and %s in that of %s: they are shifted by %.10g s against each other; one "
-        "\"origin\" for both keeps them together, such as \"%s\"",
+        "\"origin\" for both keeps them together, such as \"%.10s\", and \"first\" for each says that it is meant",
         first_at, first_of, last_at, last_of, sim_s_from_ns(last->ns - first->ns), first_at);
     const struct warning_row row = {.t_s = (double)NAN, .code = "origins", .text = text, .count = 1};
     return sink->warning(sink->context, &row);

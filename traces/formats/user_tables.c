@@ -37,9 +37,9 @@ int user_times(const struct user_time *time, const char *where, struct row_forma
     format->from_first = is_first || (is_auto && format->time_unit == TIME_CALENDAR);
     if (is_auto || is_first || strcmp(time->origin, "zero") == 0) return 0;
     const enum number_status status = number_timestamp(time->origin, strlen(time->origin), &format->origin_ns);
-    if (status == NUMBER_OK && format->origin_ns > 0) return 0;
+    if (status == NUMBER_OK && format->origin_ns > 0 && format->origin_ns <= READER_MAX_CALENDAR_NS) return 0;
     return diag_error(diag, SIM_E_CONFIG, where, "write auto, zero, first, or a time such as 2026-03-01T00:00:00Z",
-                      "'origin' must be a time, got '%s'", time->origin);
+                      "'origin' must be a time after 1970 and before 2116, got '%s'", time->origin);
 }
 
 /* Sets how rows are written. */
@@ -135,7 +135,7 @@ static bool read_optional(struct reader *reader, const struct csv_jobs_params *p
     if (reader_has(reader, ID) && !reader_number(reader, ID, &number))
         reader_note_field(
             reader, ID, "row-number",
-            "jobs whose id is no number have that of their row; steps of Slurm's jobs count as jobs (sacct "
+            "jobs whose id is no number have that of their row; in a Slurm log, steps are such jobs (sacct "
             "-X lists none); the first id is");
     return true;
 }

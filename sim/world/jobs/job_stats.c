@@ -440,12 +440,13 @@ static int warn_of_speedup(const struct job_stats *stats)
 static int warn_of_estimates(const struct job_stats *stats, const struct jobs *jobs)
 {
     char text[DIAG_TEXT_CHARS];
-    const bool is_most = 2 * stats->n_short_estimates > stats->n_submitted;
+    enum { LEAST_JOBS = 10 };
+    const bool is_most = stats->n_submitted >= LEAST_JOBS && 2 * stats->n_short_estimates > stats->n_submitted;
     if (!is_most || stats->sink->warning == NULL || !jobs_reads_estimates(jobs)) return 0;
     snprintf(text, sizeof text,
              "%" PRId64 " of %" PRId64
-             " jobs run for over twice their estimate, which the scheduler reads: csv-jobs have "
-             "'estimate_unit' beside 'duration_unit'",
+             " jobs run for over twice their estimate, which the scheduler reads; the two may "
+             "have different units ('estimate_unit' of csv-jobs)",
              stats->n_short_estimates, stats->n_submitted);
     const struct warning_row row = {.t_s = (double)NAN, .code = "short-estimates", .text = text, .count = 1};
     return stats->sink->warning(stats->sink->context, &row);

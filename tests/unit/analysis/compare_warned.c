@@ -21,7 +21,9 @@ TEST(of_two_runs_the_one_that_warns)
     static const char warnings[] =
         "INSERT INTO warning (run_id, code, text, count) VALUES (1, 'both-sides', '1 of 4', 1),\n"
         "(2, 'both-sides', '2 of 4', 1), (1, 'named', 'service ''a'': 1', 1), (2, 'named', 'service ''a'': 2', 1),\n"
-        "(2, 'named', 'service ''a'': 3', 1), (2, 'named', 'service ''b'': 1', 1), (2, 'new-one', 'first', 1), (2, 'new-one', 'second', 3), (1, 'old-one', 'gone', 1)";
+        "(2, 'named', 'service ''a'': 3', 1), (2, 'named', 'service ''b'': 1', 1), (2, 'new-one', 'first', 1), (2, 'new-one', 'second', 3), (1, 'old-one', 'gone', 1),\n"
+        "(1, 'floor', 'the brake''s clock of 1200 MHz: site drew 10321 W', 1),\n"
+        "(2, 'floor', 'the brake''s clock of 1200 MHz: site drew 10399 W', 1)";
     const char *path = compare_path();
     const struct made_run runs[] = {{.metric = 1}, {.metric = 2}};
     const struct compare_source one = {path, 1}, two = {path, 2};
@@ -33,6 +35,7 @@ TEST(of_two_runs_the_one_that_warns)
     CHECK(compare_says(&comparison, "only the base warns (old-one): gone"));
     CHECK(compare_says(&comparison, "only the new run warns (named): service 'b': 1"));
     CHECK(!compare_says(&comparison, "service 'a'"));
+    CHECK(!compare_says(&comparison, "brake"));
     CHECK(!compare_says(&comparison, same_tells)); /* whatever its words */
     comparison_fini(&comparison);
     /* the other way about */

@@ -83,7 +83,7 @@ TEST(what_is_left_out_is_told)
                  {"{'duration': '1s', 'memory': '1GB'}", "the CPUs and the memory of its jobs are left out", NULL},
                  {"{'duration': '1s', 'nodes': 1}", "the numbers of nodes that its jobs ask for are left out", NULL},
                  {"{'duration': '1s', 'estimate': '2s'}", "the run times that its users estimated are left out", NULL},
-                 {"{'duration': '1s', 'type': 'sft'}", "the users and types of its jobs are left out", NULL},
+                 {"{'duration': '1s', 'type': 'sft'}", "the users or types of its jobs are left out", NULL},
                  {"{'duration': '1s', 'loss': 0.5}", "the losses at the end of its trials are left out",
                   "the losses at the end of its trials are left out"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)

@@ -4,7 +4,7 @@
 #include "tests/support/trace_source.h"
 
 /* A service whose log begins at `requests`, and jobs whose log begins at `jobs`. */
-static struct bed_rows *run(const char *requests, const char *jobs, const char *keys)
+static struct bed_rows *run_with(const char *requests, const char *jobs, const char *of_requests, const char *of_jobs)
 {
     char log[512], list[512], text[512];
     snprintf(text, sizeof text, "arrival_s,prompt_tokens,output_tokens\n%s,100,10\n2026-03-01T20:00:00Z,100,10\n",
@@ -16,7 +16,12 @@ static struct bed_rows *run(const char *requests, const char *jobs, const char *
                    "{'cluster': {'gpu': 'h200-sxm', 'gpus_per_node': 8, 'nodes': 2}, 'services': {'chat': {'llm': "
                    "'llama-3.1-8b', 'trace': {'format': 'csv', 'path': '%s'%s}}}, 'jobs': {'trace': {'format': "
                    "'csv-jobs', 'path': '%s'%s}}}",
-                   log, keys, list, keys);
+                   log, of_requests, list, of_jobs);
+}
+
+static struct bed_rows *run(const char *requests, const char *jobs, const char *keys)
+{
+    return run_with(requests, jobs, keys, keys);
 }
 
 TEST(logs_that_begin_at_other_times_are_told)
@@ -80,18 +85,54 @@ TEST(a_window_moves_the_origin)
     bed_free(rows);
 }
 
+/* A window of one trace: its time 0 is that of its beginning, 20:00, as is that of the jobs, or 7 h before theirs. */
+TEST(a_window_of_one_trace_counts)
+{
+    static const struct {
+        const char *jobs;
+        bool is_told;
+    } cases[] = {{"2026-03-01T20:00:00Z", false}, {"2026-03-02T03:00:00Z", true}};
+    for (size_t i = 0; i < 2; i++) {
+        struct bed_rows *rows = run_with("2026-03-01T08:00:00Z", cases[i].jobs, ", 'window': ['12h', '13h']", "");
+        const char *text = bed_warning(rows, "origins");
+        CHECK_EQ_INT(rows->code, 0);
+        CHECK((text != NULL) == cases[i].is_told);
+        if (text != NULL) CHECK(strstr(text, "2026-03-01T20:00:00Z in the trace of service 'chat'") != NULL);
+        if (text != NULL) CHECK(strstr(text, "shifted by 25200 s") != NULL);
+        bed_free(rows);
+    }
+}
+
+/* Requests that all come at once, and windows drawn from a trace, have no origin. */
+TEST(traces_without_an_origin_are_not_told)
+{
+    static const char *const keys[] = {", 'offline': 'as-it-is'", ", 'replicate': {'method': 'windows', 'length': '1h'}"};
+    for (size_t i = 0; i < 2; i++) {
+        struct bed_rows *rows = run_with("2026-03-01T08:00:00Z", "2026-03-01T20:00:00Z", keys[i], "");
+        CHECK_EQ_INT(rows->code, 0);
+        CHECK(bed_warning(rows, "origins") == NULL);
+        bed_free(rows);
+    }
+}
+
 TEST(wrong_origins_are_refused)
 {
     static const struct {
-        const char *keys, *says;
-    } cases[] = {{", 'origin': 'noon'", "'origin' must be a time, got 'noon'"},
-                 {", 'origin': '2026-03-02'", "s before the \"origin\"; choose an earlier \"origin\""}};
-    for (size_t i = 0; i < 2; i++) {
+        const char *keys, *time, *says;
+    } cases[] = {{", 'origin': 'noon'", "1", "'origin' must be a time after 1970 and before 2116, got 'noon'"},
+                 {", 'origin': '1970-01-01'", "1", "'origin' must be a time after 1970"},
+                 {", 'origin': '2262-03-01'", "-2200000000", "'origin' must be a time after 1970 and before 2116"},
+                 {", 'origin': '2115-12-31'", "-2200000000", "'arrival_s' is no calendar time"},
+                 {", 'origin': '2026-03-02'", "7.5", "'arrival_s' is no calendar time"},
+                 {", 'origin': '2026-03-02'", "2026-03-01T08:00Z", "s before the \"origin\"; choose an earlier \"origin\""}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[128];
         SCOPED(trace_source) trace = {0};
-        const char *path = trace_source_file("r.csv", "arrival_s,prompt_tokens,output_tokens\n2026-03-01T08:00Z,1,1\n");
+        snprintf(text, sizeof text, "arrival_s,prompt_tokens,output_tokens\n%s,1,1\n", cases[i].time);
+        const char *path = trace_source_file("r.csv", text);
         int code = trace_source_requests(&trace, 1, "{'format': 'csv', 'path': '%s'%s}", path, cases[i].keys);
         if (code == 0) code = trace_source_totals(&trace).code;
-        CHECK_EQ_INT(code, i == 0 ? SIM_E_CONFIG : SIM_E_DATA);
+        CHECK_EQ_INT(code, i < 3 ? SIM_E_CONFIG : SIM_E_DATA);
         if (strstr(trace.message, cases[i].says) == NULL) CHECK_EQ_STR(trace.message, cases[i].says);
     }
 }

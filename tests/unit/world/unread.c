@@ -209,23 +209,24 @@ TEST(a_power_that_no_gpu_draws_is_told)
     }
 }
 
-/* Half of the jobs may outrun twice their estimates; schedulers that read none do not care. */
+/* Half of the jobs may outrun twice their estimates, and a few say nothing; schedulers that read none do not care. */
 TEST(estimates_of_another_unit_are_told)
 {
     static const struct {
-        const char *scheduler, *estimates[3];
+        const char *scheduler, *estimate;
+        int n_short, n;
         bool is_told;
-    } cases[] = {{"easy", {"2s", "2s", "100s"}, true},
-                 {"easy", {"2s", "100s", "100s"}, false},
-                 {"easy", {"50s", "50s", "50s"}, false},
-                 {"fifo", {"2s", "2s", "2s"}, false}};
+    } cases[] = {{"easy", "2s", 6, 10, true},    {"easy", "2s", 5, 10, false}, {"easy", "2s", 9, 9, false},
+                 {"easy", "50s", 10, 10, false}, {"fifo", "2s", 10, 10, false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char jobs[1024] = "";
+        for (int k = 0; k < cases[i].n; k++)
+            snprintf(jobs + strlen(jobs), sizeof jobs - strlen(jobs), "%s{'duration': '100s', 'estimate': '%s'}",
+                     k > 0 ? ", " : "", k < cases[i].n_short ? cases[i].estimate : "100s");
         struct bed_rows *rows = bed_run(
             NULL,
-            "{'cluster': {'nodes': 1}, 'jobs': {'scheduler': '%s', 'trace': {'format': 'inline-jobs', 'jobs': ["
-            "{'duration': '100s', 'estimate': '%s'}, {'duration': '100s', 'estimate': '%s'},"
-            " {'duration': '100s', 'estimate': '%s'}]}}}",
-            cases[i].scheduler, cases[i].estimates[0], cases[i].estimates[1], cases[i].estimates[2]);
+            "{'cluster': {'nodes': 1}, 'jobs': {'scheduler': '%s', 'trace': {'format': 'inline-jobs', 'jobs': [%s]}}}",
+            cases[i].scheduler, jobs);
         CHECK_EQ_INT(rows->code, 0);
         CHECK((bed_warning(rows, "short-estimates") != NULL) == cases[i].is_told);
         bed_free(rows);
