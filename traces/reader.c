@@ -408,6 +408,16 @@ static int end_of_file(struct reader *reader, struct diag *diag)
                       "none of the %" PRId64 " rows can be used", reader->n_rows);
 }
 
+/* The run of a trace whose times count from 1970 begins then, unless a window cuts that off. */
+static void see_epoch(struct reader *reader, sim_ns first_ns)
+{
+    const struct row_format *format = &reader->format;
+    const bool is_from_epoch = format->time_unit == TIME_CALENDAR && !format->from_first && format->origin_ns == 0;
+    if (is_from_epoch && first_ns > UNIX_LEAST_S * INT64_C(1000000000) && reader->file->transform.window.n == 0)
+        reader_note(reader, "since-1970",
+                    "time 0 is 1970, by \"origin\": a time there, or a window, begins the run later");
+}
+
 static int reader_next(struct stream *stream, union trace_record *record, struct diag *diag)
 {
     struct reader *reader = (struct reader *)stream;
@@ -426,7 +436,7 @@ static int reader_next(struct stream *stream, union trace_record *record, struct
         if (result == ROW_KEPT) result = check_order(reader, record);
         if (result == ROW_KEPT) {
             reader->last_ns = record->any.time_ns;
-            reader->n_kept++;
+            if (reader->n_kept++ == 0) see_epoch(reader, record->any.time_ns);
             return 1;
         }
         code = result == ROW_BAD ? give_up_row(reader, diag) : 0;

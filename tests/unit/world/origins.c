@@ -115,6 +115,28 @@ TEST(traces_without_an_origin_are_not_told)
     }
 }
 
+/* Calendar times from the file's own zero, which is 1970. */
+TEST(a_run_from_1970_is_told)
+{
+    static const struct {
+        const char *keys, *time;
+        int64_t n_told;
+    } cases[] = {{", 'origin': 'zero'", "2026-03-01T08:00Z", 1},
+                 {", 'origin': 'zero', 'window': ['490000h', '500000h']", "2026-03-01T08:00Z", 0},
+                 {", 'origin': 'zero'", "7.5", 0},
+                 {", 'origin': 'first'", "2026-03-01T08:00Z", 0},
+                 {", 'origin': '2026-03-01'", "2026-03-01T08:00Z", 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[128];
+        SCOPED(trace_source) trace = {0};
+        snprintf(text, sizeof text, "arrival_s,prompt_tokens,output_tokens\n%s,1,1\n", cases[i].time);
+        MUST(trace_source_requests(&trace, 1, "{'format': 'csv', 'path': '%s'%s}", trace_source_file("e.csv", text),
+                                   cases[i].keys) == 0);
+        CHECK_EQ_INT(trace_source_totals(&trace).code, 0);
+        CHECK_EQ_INT(trace_source_note(&trace, "since-1970"), cases[i].n_told);
+    }
+}
+
 TEST(wrong_origins_are_refused)
 {
     static const struct {
