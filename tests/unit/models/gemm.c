@@ -237,7 +237,7 @@ TEST(the_best_tile_takes_its_steps)
 }
 
 /* Steps wait for whole waves, also where computing counts but a part of the last one. 64 rows, first with the best
- * tile: 110 tiles of 256 x 128 are 1.1 waves, which take the steps of two, and 220 of 64 x 64 are the fastest to compute.
+ * tile: 110 tiles of 256 x 128 are 1.1 waves, which take the steps of two. 220 of 64 x 64 are the fastest to compute.
  * Then with tiles by rows: 110 of 64 x 64. */
 TEST(steps_take_whole_waves)
 {
