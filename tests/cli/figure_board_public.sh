@@ -61,6 +61,9 @@ run 0 calibrate board configs/figures/board/silicon.board.json -o "$T/in_no_fit.
 cmp -s "$T/in_no_fit.json" configs/calibration/releases/in_no_fit.json || complain 'in_no_fit.json is not of this board'
 equal "$(tail -n +2 "$T/out" | tr -d '\r' | awk -F, '{ printf "| %s | %s | %s | %s %% | %s %% | %s %% |\n", $1, $2, $3, $4, $5, $6 }')" \
     "$(sed -n '/^| cost kind/,/^$/p' $page | sed '1,2d;/^$/d')" 'intervals of the page'
+both=$(tail -n +2 "$T/out" | tr -d '\r' | awk -F, '$1 ~ /^operators/ { n += $2; inside += $2 * $6 }
+    END { printf "Over both kinds %.1f %% do", inside / n }')
+grep -qF "$both" $page || complain "the page does not say: $both"
 for said in "$({ cat configs/figures/board/board.sql; echo "
     select printf('median error is %.0f %% on the judged rows', 100 * median) from quantile where measure = 'ttft';"; } |
     sqlite3 "$db")" "$({ cat configs/figures/board/board.sql; echo "

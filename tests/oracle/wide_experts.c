@@ -6,6 +6,7 @@
  * 128 and 256. Held out by the number of GPUs, it is judged on each. */
 #include "analysis/calibrate/folds.h"
 #include "sim/catalog/calibration.h"
+#include "sim/core/json_doc.h"
 #include "tests/support/harness.h"
 #include "tests/support/profile_fixture.h"
 
@@ -44,6 +45,16 @@ static enum kernel_class class_of(const struct profile *profile)
     return profile->rows[0].call.class;
 }
 
+/* Predicted over measured time of a row, less 1, by the law of a class. */
+static double row_error(const struct profile_row *row, const union kernel_params *params, const struct gpu_spec *gpu,
+                        enum kernel_class class)
+{
+    struct kernel_call call = row->call;
+    call.class = class;
+    call.shape.moe.dispatched |= class == KERNEL_MOE_FP8; /* as an iteration calls the fused kernel */
+    return kernel_call_time(params, gpu, &call).seconds / row->measured_s - 1.0;
+}
+
 /* Error of a class on the rows for which `is_judged`. */
 static struct fit_error error_of(const struct profile *profile, const union kernel_params *params,
                                  const struct gpu_spec *gpu, enum kernel_class class,
@@ -51,13 +62,8 @@ static struct fit_error error_of(const struct profile *profile, const union kern
 {
     double errors[MOST_ROWS];
     size_t n = 0;
-    for (size_t i = 0; i < profile->n; i++) {
-        struct kernel_call call = profile->rows[i].call;
-        call.class = class;
-        call.shape.moe.dispatched |= class == KERNEL_MOE_FP8; /* as an iteration calls the fused kernel */
-        if (is_judged(&profile->rows[i]))
-            errors[n++] = kernel_call_time(params, gpu, &call).seconds / profile->rows[i].measured_s - 1.0;
-    }
+    for (size_t i = 0; i < profile->n; i++)
+        if (is_judged(&profile->rows[i])) errors[n++] = row_error(&profile->rows[i], params, gpu, class);
     return fit_error_of(errors, n);
 }
 
@@ -77,6 +83,95 @@ TEST(the_fused_kernel_is_not_that_of_many_gpus)
         CHECK(error.bias > wide_median_bar && error.p90 > wide_p90_bar);
     }
 }
+
+/* --- The tables of the page --- */
+
+enum { EXPERTS = 256 };
+
+/* Copies the cell `column` of the row of a number of GPUs from the table whose head has "| GPUs |", below a title of
+ * the page. Empty when the page has no such cell. */
+static void find_cell(const char *page, const char *title, int gpus, int column, char cell[64])
+{
+    char start[24];
+    snprintf(start, sizeof start, "\n| %d |", gpus);
+    const char *at = strstr(page, title);
+    if (at != NULL) at = strstr(at, "| GPUs |");
+    if (at != NULL) at = strstr(at, start);
+    for (int i = 0; at != NULL && i < column; i++) at = strstr(at + 1, " | ");
+    const char *end = at == NULL ? NULL : strstr(at + 3, " |");
+    snprintf(cell, 64, "%.*s", end == NULL ? 0 : (int)(end - at - 3), end == NULL ? "" : at + 3);
+}
+
+/* The page has this error of a law on a number of GPUs: in the column of the fused kernel, or in the next. */
+static void check_cell(const char *page, const struct table *table, int gpus, bool is_fused,
+                       const struct fit_error *error)
+{
+    const double half_digit = 0.05 + 1e-3; /* percent; fits may differ a little between libraries */
+    const bool is_masked = strstr(table->path, "_generation_") != NULL;
+    const char *title = is_masked ? "\n## Experts over many GPUs" : "\n## Prompts of experts over many GPUs";
+    double median, p90, bias;
+    char cell[64];
+    find_cell(page, title, gpus, (table->gpu[0] == 'h' ? 1 : 3) + !is_fused, cell);
+    if (error->rows == 0) {
+        CHECK_EQ_STR(cell, "–");
+        return;
+    }
+    if (!CHECK_EQ_INT(sscanf(cell, "%lf / %lf, %lf", &median, &p90, &bias), 3)) return;
+    CHECK_NEAR(median, 100.0 * error->median, half_digit);
+    CHECK_NEAR(p90, 100.0 * error->p90, half_digit);
+    CHECK_NEAR(bias, 100.0 * error->bias, half_digit);
+}
+
+static const char *read_page(void)
+{
+    char *page = NULL;
+    size_t bytes = 0;
+    const int status = json_read_file("configs/calibration/releases/experts/README.md", &page, &bytes);
+    return CHECK(status == 0) ? test_own(page, mem_free) : NULL;
+}
+
+TEST(the_page_has_the_errors_of_the_fused_kernel)
+{
+    const char *page = read_page();
+    MUST(page != NULL);
+    for (size_t i = 0; i < TABLES; i++) {
+        SCOPED(profile_fixture) fixture;
+        struct calibration calibration;
+        if (!read_table(&fixture, &tables[i])) continue;
+        MUST(calibration_load(&fixture.catalog, tables[i].gpu, "sglang-0.5", &fixture.arena, &calibration,
+                              &fixture.diag) == 0);
+        for (int gpus = 2; gpus <= EXPERTS; gpus *= 2) {
+            double errors[MOST_ROWS];
+            size_t n = 0;
+            for (size_t j = 0; j < fixture.files[0].n; j++) {
+                const struct profile_row *row = &fixture.files[0].rows[j];
+                if (row->call.shape.moe.held * gpus == EXPERTS)
+                    errors[n++] = row_error(row, &calibration.kernels.params[KERNEL_MOE_FP8], &fixture.gpu,
+                                            KERNEL_MOE_FP8);
+            }
+            const struct fit_error error = fit_error_of(errors, n);
+            check_cell(page, &tables[i], gpus, true, &error);
+        }
+    }
+}
+
+TEST_OPTIMISED(the_page_has_the_errors_of_the_kernels_of_many_gpus)
+{
+    const char *page = read_page();
+    MUST(page != NULL);
+    for (size_t i = 0; i < TABLES; i++) {
+        SCOPED(profile_fixture) fixture;
+        struct fold_report report = {0};
+        if (!read_table(&fixture, &tables[i])) continue;
+        const struct profile *profile = &fixture.files[0];
+        CHECK_EQ_INT(folds_run(class_of(profile), profile, FOLD_BY_GROUP, &fixture.arena, &report, &fixture.diag), 0);
+        CHECK(report.n_folds >= 7);
+        for (size_t j = 0; j < report.n_folds; j++)
+            check_cell(page, &tables[i], atoi(report.folds[j].name), false, &report.folds[j].errors.cuts[CUT_ALL]);
+    }
+}
+
+/* --- Fits --- */
 
 /* Error on rows for which `is_judged`, of a fit to all numbers of GPUs without such rows. */
 static struct fit_error unseen_error(struct profile_fixture *fixture, bool (*is_judged)(const struct profile_row *))

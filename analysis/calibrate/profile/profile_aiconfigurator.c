@@ -73,7 +73,9 @@ static const char not_tuned[] = "a kernel that was not tuned, as serving tunes i
 
 /* TensorRT-LLM tunes its products in nvfp4 when it starts (custom_ops/torch_custom_ops.py: AutoTuner), and
  * collector/trtllm/collect_gemm.py does not. So all rows have one fallback kernel. With k of 16384 and few rows it
- * takes twice as long as those of vLLM and SGLang. TensorRT-LLM's other products are not tuned. */
+ * takes twice as long as those of vLLM and SGLang. Leaving them out was chosen by the board (configs/figures/board).
+ * Whether serving tunes TensorRT-LLM's other products, which are read, is unknown. On SM100 those in fp8 by block take
+ * fp8_swap_ab_gemm, which some versions tune (the same file: fp8SwapABGemmRunner). */
 static bool is_untuned_product(const struct sheet *sheet, const struct number_type *type)
 {
     return type->class == KERNEL_GEMM_NVFP4 && sheet_text_is(sheet, GEMM_KERNEL, "torch_flow");

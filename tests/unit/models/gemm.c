@@ -236,6 +236,29 @@ TEST(the_best_tile_takes_its_steps)
     }
 }
 
+/* Steps wait for whole waves, also where computing counts but a part of the last one. 64 rows, first with the best
+ * tile: 110 tiles of 256 x 128 are 1.1 waves, which take the steps of two. 220 of 64 x 64 are the fastest to compute.
+ * Then with tiles by rows: 110 of 64 x 64. */
+TEST(steps_take_whole_waves)
+{
+    static const struct {
+        double columns, waves, whole_waves; /* of 64 x 64 tiles */
+    } cases[] = {{110.0 * 128.0, 2.2, 3.0}, {110.0 * 64.0, 1.1, 2.0}};
+    const double k = 8192.0, wave_frac = 0.3;
+    for (int by = 0; by < 2; by++) {
+        struct gemm_params law = by_rows;
+        law.tiles_by_rows = by;
+        law.wave_frac = wave_frac;
+        law.step_s = 1e-15; /* no splits, hardly any time */
+        const struct gemm_shape shape = fp8_shape(64, cases[by].columns, k);
+        const double tile_s = 2.0 * 64.0 * 64.0 * k / (2000e12 / 100.0);
+        const double wave = wave_frac * cases[by].whole_waves + (1.0 - wave_frac) * cases[by].waves;
+        CHECK_NEAR(gemm_time(&law, &sm90, &shape).compute_s / (wave * tile_s), 1.0, 1e-12);
+        law.step_s = 1e-6;
+        CHECK_NEAR(gemm_time(&law, &sm90, &shape).compute_s / (2.0 * k * law.step_s), 1.0, 1e-12);
+    }
+}
+
 /* What the cache does not hold of the operand along the shorter side is read again by each wave that walks along it:
  * here 32 x 64 tiles on 100 SMs, 21 waves. Where a line fills the SMs, by each line. */
 TEST(operands_beyond_the_cache_are_read_again)
