@@ -305,7 +305,6 @@ cmp -s "$T/again.csv" "$T/third.csv" || complain 'a table of graphs is not read 
 run 2 trace convert "$T/graph.csv" -f csv-jobs -o "$T/left.csv" --to csv-graphs --set window='["1s", "9s"]'
 err 'that a transform has left out'
 
-finish
 
 # The calendar does not come into a converted log: the answer says which time became 0.
 printf 'arrival_s,prompt_tokens,output_tokens\n2026-03-01T08:00:00Z,10,5\n2026-03-01T09:00:00Z,10,5\n' >"$T/calendar.csv"
@@ -315,3 +314,4 @@ run 0 trace convert "$T/plain.csv" -f csv -o "$T/again.csv"
 out "$T/again.csv: 2 requests"
 grep -q 'time 0' "$T/out" && complain 'a file without a calendar has an origin'
 cmp -s "$T/plain.csv" "$T/again.csv" || complain 'a converted log is another one'
+finish
