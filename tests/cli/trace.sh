@@ -305,7 +305,6 @@ cmp -s "$T/again.csv" "$T/third.csv" || complain 'a table of graphs is not read 
 run 2 trace convert "$T/graph.csv" -f csv-jobs -o "$T/left.csv" --to csv-graphs --set window='["1s", "9s"]'
 err 'that a transform has left out'
 
-
 # The calendar does not come into a converted log: the answer says which time became 0.
 printf 'arrival_s,prompt_tokens,output_tokens\n2026-03-01T08:00:00Z,10,5\n2026-03-01T09:00:00Z,10,5\n' >"$T/calendar.csv"
 run 0 trace convert "$T/calendar.csv" -f csv -o "$T/plain.csv"

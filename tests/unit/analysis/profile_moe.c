@@ -171,7 +171,7 @@ TEST(kernels_of_few_llms_are_apart)
         MUST(profile_fixture_init(&fixture, rows[i].gpu) == 0);
         const char *row = arena_printf(&fixture.arena, HEADER "%s,%s,64,4096,2048,8,256,1,8,balanced,0.9\r\n",
                                        rows[i].kernel, rows[i].type);
-        const char *path = test_file("moe.csv", row);
+        const char *path = test_file("moe.csv", "%s", row);
         MUST(profile_fixture_read(&fixture, path) == 0);
         CHECK_EQ_INT((int64_t)fixture.files[0].n, rows[i].stays);
         MUST(profile_fixture_read(&fixture, arena_printf(&fixture.arena, "%s@%s", path, rows[i].kernel)) == 0);
