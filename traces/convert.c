@@ -288,13 +288,13 @@ static const struct trace_writer writers[] = {
      .summary = "table of jobs, exact",
      .header = "job_id,submit_s,duration_s,gpus,nodes,gpu_milli,estimate_s,group,user,type,fate,gpu_models,cpu_milli,"
                "memory_bytes\n",
-     .writes_requests = true,
+     .writes_job_details = true,
      .job = add_plain_job},
     {.name = "csv-graphs",
      .summary = "csv-jobs with the jobs that each comes after",
      .header = "job_id,submit_s,duration_s,gpus,nodes,gpu_milli,estimate_s,group,user,type,fate,after,gpu_models,"
                "cpu_milli,memory_bytes\n",
-     .writes_requests = true,
+     .writes_job_details = true,
      .says_needs = true,
      .job = add_graph_job},
     {.name = "philly",
@@ -415,10 +415,10 @@ static int check_needs(const struct trace_writer *writer, struct key_map *writte
 }
 
 /* What of jobs a file cannot hold. */
-struct job_loss {
+struct omission {
     const char *what;
     bool (*has)(const struct job_record *record);
-    bool is_request; /* writers that write what jobs ask for hold it */
+    bool is_detail; /* writers with writes_job_details hold it */
 };
 
 static bool has_loss(const struct job_record *record)
@@ -461,7 +461,7 @@ static bool has_other_fate(const struct job_record *record)
     return record->status != JOB_COMPLETES;
 }
 
-static const struct job_loss job_losses[] = {
+static const struct omission omissions[] = {
     {"the losses at the end of its trials are left out", has_loss, false},
     {"shares of GPUs become whole GPUs", has_share, true},
     {"the GPU models that its jobs accept are left out", has_models, true},
@@ -471,17 +471,17 @@ static const struct job_loss job_losses[] = {
     {"the users or types of its jobs are left out", has_names, true},
     {"that some of its jobs were cancelled or failed is left out", has_other_fate, true}};
 
-enum { JOB_LOSSES = sizeof job_losses / sizeof *job_losses };
+enum { OMISSIONS = sizeof omissions / sizeof *omissions };
 
 /* Says once of each that the jobs have it and the file does not. */
-static void warn_of_job_losses(const struct trace_writer *writer, const struct job_record *record, const char *path,
-                               bool said[JOB_LOSSES], struct diag *diag)
+static void warn_of_omissions(const struct trace_writer *writer, const struct job_record *record, const char *path,
+                              bool said[OMISSIONS], struct diag *diag)
 {
-    for (size_t i = 0; i < JOB_LOSSES; i++) {
-        const struct job_loss *loss = &job_losses[i];
-        if (said[i] || (loss->is_request && writer->writes_requests) || !loss->has(record)) continue;
+    for (size_t i = 0; i < OMISSIONS; i++) {
+        const struct omission *omission = &omissions[i];
+        if (said[i] || (omission->is_detail && writer->writes_job_details) || !omission->has(record)) continue;
         said[i] = true;
-        diag_warning(diag, path, loss->is_request ? "write it as csv-jobs" : NULL, "%s", loss->what);
+        diag_warning(diag, path, omission->is_detail ? "write it as csv-jobs" : NULL, "%s", omission->what);
     }
 }
 
@@ -501,7 +501,7 @@ int trace_convert_jobs(struct job_source *source, const struct trace_writer *wri
     struct output *output;
     struct job_record record;
     struct key_map written = {0};
-    bool said[JOB_LOSSES] = {false};
+    bool said[OMISSIONS] = {false};
     int code = output_open(path, &output, diag);
     *n = 0;
     if (code != 0) return code;
@@ -510,7 +510,7 @@ int trace_convert_jobs(struct job_source *source, const struct trace_writer *wri
         code = check_run_time(writer, &record, path, diag);
         if (code == 0) code = check_needs(writer, &written, &record, path, diag);
         if (code != 0) break;
-        warn_of_job_losses(writer, &record, path, said, diag);
+        warn_of_omissions(writer, &record, path, said, diag);
         writer->job(output_text(output), &record);
         code = output_flush(output, diag);
         if (code != 0) break;

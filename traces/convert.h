@@ -30,7 +30,7 @@ struct trace_writer {
     bool writes_chunks;       /* of prompts; it warns where others leave them out */
     bool writes_sessions;     /* that a log names; likewise */
     bool writes_blocks;       /* prefix blocks, without their size; it warns where that is not the reader's default */
-    bool writes_requests;     /* what jobs ask for, and how they end; it warns where others leave them out */
+    bool writes_job_details;  /* what jobs ask for, and how they end; it warns where others leave them out */
     bool writes_classes;      /* of requests; it warns where others leave them out, as of blocks */
     void (*request)(struct text *text, const struct request_record *record);
     void (*session)(struct text *text, const struct request_record *first, const struct session_plan *plan);

@@ -477,8 +477,8 @@ static int fit_in_turn(const struct fit_model *model, const struct profile_row *
     return fit_late(&search, params, diag);
 }
 
-/* Fits a model without the parameters of an engine, and with them where it has any. Keeps the former, unless the latter
- * lower the loss enough. */
+/* Fits a model without the parameters of an engine, and with them where it has any. Keeps the former, unless the
+ * latter lower the loss enough. */
 static int fit_both(const struct fit_model *model, const struct profile_row **chosen, const struct profile_row *rows,
                     size_t n, union kernel_params *params, struct diag *diag)
 {

@@ -11,11 +11,11 @@ struct warned {
     size_t last_run;          /* the last one, from 1 */
 };
 
-enum { MOST_WARNED = 512 }; /* of a comparison: what is beyond is not told */
+enum { MOST_WARNED = 512 }; /* of a comparison */
 
 struct warned_list {
-    size_t n, capacity;
-    struct warned *items; /* in the order in which they were met */
+    size_t n;
+    struct warned *items; /* [MOST_WARNED], in the order in which they were met */
     struct warned beyond;
     struct arena *arena;
 };
@@ -36,7 +36,7 @@ static const char *names_of(struct arena *arena, const char *text)
     return names;
 }
 
-/* The entry of a warning, made if there is none. NULL: out of memory. */
+/* The entry of a warning, made if there is none and there is room. NULL: out of memory. */
 static struct warned *entry_of(struct warned_list *list, const char *code, const char *text)
 {
     const char *about = names_of(list->arena, text);
@@ -44,14 +44,6 @@ static struct warned *entry_of(struct warned_list *list, const char *code, const
     for (size_t i = 0; i < list->n; i++)
         if (strcmp(list->items[i].code, code) == 0 && strcmp(list->items[i].about, about) == 0) return &list->items[i];
     if (list->n == MOST_WARNED) return &list->beyond;
-    if (list->n == list->capacity) {
-        const size_t capacity = 2 * list->capacity + 8;
-        struct warned *grown = arena_alloc(list->arena, capacity * sizeof *grown);
-        if (grown == NULL) return NULL;
-        if (list->n > 0) memcpy(grown, list->items, list->n * sizeof *grown);
-        list->items = grown;
-        list->capacity = capacity;
-    }
     list->items[list->n] = (struct warned){.code = code, .about = about, .text = text};
     return &list->items[list->n++];
 }
@@ -96,11 +88,13 @@ static int remark(struct compare_work *work, const struct warned *warned)
 int work_remark_warned(struct compare_work *work)
 {
     const struct compared_runs *runs = &work->runs;
-    struct warned_list list = {.arena = work->arena};
-    int code = 0;
+    struct warned_list list = {.items = arena_alloc(work->arena, MOST_WARNED * sizeof *list.items), .arena = work->arena};
+    int code = list.items != NULL ? 0 : SIM_E_NOMEM;
     for (size_t i = 0; i < runs->n_base && code == 0; i++) code = read_run(work, runs->base[i], false, i + 1, &list);
     for (size_t i = 0; i < runs->n_changed && code == 0; i++)
         code = read_run(work, runs->changed[i], true, runs->n_base + i + 1, &list);
     for (size_t i = 0; i < list.n && code == 0; i++) code = remark(work, &list.items[i]);
+    if (code == 0 && list.beyond.last_run > 0)
+        code = work_remark(work, "warnings beyond the first %d were not compared", MOST_WARNED);
     return code;
 }

@@ -20,9 +20,9 @@
  * the model the library picks the best kernel. Real libraries do not always: the remaining error lies there (136 to
  * 384 rows).
  *
- * A kernel with step_s is never split (s = 1). Its tiles walk along k in no less than step_s for each k, by the latency
- * of their loads: max(C, ceil(w) k step_s) takes the place of C. So do vLLM's products in nvfp4 on sm100, as their
- * times show (configs/calibration/releases/README.md); no source states it.
+ * A kernel with step_s is never split (s = 1). Its tiles walk along k in no less than step_s for each k, by the
+ * latency of their loads: max(C, ceil(w) k step_s) takes the place of C. So do vLLM's products in nvfp4 on sm100, as
+ * their times show (configs/calibration/releases/README.md); no source states it.
  *
  * With tiles_by_rows the tile follows from the rows, as in vLLM's CUTLASS kernels in fp8, which never split:
  *

@@ -2,8 +2,10 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 __extension__ typedef unsigned __int128 uint128;
 
@@ -320,4 +322,16 @@ enum number_status number_timestamp(const char *chars, size_t n_chars, sim_ns *v
     }
     *value = total;
     return NUMBER_OK;
+}
+
+void timestamp_show(sim_ns value, char text[TIMESTAMP_CHARS])
+{
+    const time_t second = (time_t)(value / SIM_NS_PER_S);
+    struct tm tm;
+    size_t n = strftime(text, TIMESTAMP_CHARS, "%Y-%m-%dT%H:%M:%S", gmtime_r(&second, &tm));
+    if (value % SIM_NS_PER_S != 0) {
+        n += (size_t)snprintf(text + n, TIMESTAMP_CHARS - n, ".%09d", (int)(value % SIM_NS_PER_S));
+        while (text[n - 1] == '0') n--;
+    }
+    snprintf(text + n, TIMESTAMP_CHARS - n, "Z");
 }

@@ -30,4 +30,8 @@ enum number_status number_ns(const char *chars, size_t n_chars, sim_ns unit_ns, 
  * "Z", " UTC" or an offset such as "+08:00"; without one it is UTC. Digits past the ninth are dropped. */
 enum number_status number_timestamp(const char *chars, size_t n_chars, sim_ns *value);
 
+/* The text of a calendar time from 1970 on, which number_timestamp reads back: "2026-03-01T08:00:00.75Z". */
+enum { TIMESTAMP_CHARS = 40 };
+void timestamp_show(sim_ns value, char text[TIMESTAMP_CHARS]);
+
 #endif

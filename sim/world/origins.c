@@ -1,12 +1,12 @@
 #include "sim/world/origins.h"
 
+#include "sim/core/number.h"
 #include "sim/world/jobs/jobs.h"
 #include "sim/world/scenario.h"
 #include "sim/world/service/service.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <time.h>
 
 /* Time 0 of a trace. */
 struct origin {
@@ -16,13 +16,6 @@ struct origin {
 
 /* Logs that begin within this time of each other count as one. */
 static const sim_ns least_shift_ns = 60 * SIM_NS_PER_S;
-
-static void put_time(sim_ns ns, char text[32])
-{
-    const time_t second = (time_t)(ns / SIM_NS_PER_S);
-    struct tm tm;
-    strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&second, &tm));
-}
 
 static void put_owner(const struct origin *origin, char text[64])
 {
@@ -34,9 +27,9 @@ static void put_owner(const struct origin *origin, char text[64])
 
 static int warn(const struct origin *first, const struct origin *last, const struct sink *sink)
 {
-    char text[512], first_at[32], last_at[32], first_of[64], last_of[64];
-    put_time(first->ns, first_at);
-    put_time(last->ns, last_at);
+    char text[512], first_at[TIMESTAMP_CHARS], last_at[TIMESTAMP_CHARS], first_of[64], last_of[64];
+    timestamp_show(first->ns, first_at);
+    timestamp_show(last->ns, last_at);
     put_owner(first, first_of);
     put_owner(last, last_of);
     snprintf(

@@ -122,12 +122,13 @@ static void warn_commands(const struct unread_env *env)
 /* Means beyond what a GPU draws are often those of a node. */
 static void warn_draws(const struct unread_env *env)
 {
+    static const double most_tdp_frac = 1.1; /* for a while a GPU may draw a little more */
     const struct config_list *types = &env->scenario->jobs.all_types;
     for (size_t i = 0; i < types->n; i++) {
         const struct job_type *type = (const struct job_type *)types->items + i;
         char path[DIAG_WHERE_CHARS];
         snprintf(path, sizeof path, "jobs.types.%s.power.mean", type->name);
-        if (type->power.mean_w > 1.1 * env->most_tdp_w)
+        if (type->power.mean_w > most_tdp_frac * env->most_tdp_w)
             diag_warning(env->diag, config_where(env->config, path), "it is that of one GPU",
                          "'%s' is %.6g W, but no GPU of the site has a TDP above %.6g W", path, type->power.mean_w,
                          env->most_tdp_w);

@@ -1,7 +1,7 @@
 #!/bin/sh
-# The answers to one question per family of policies, as their page gives them, follow from the page's tables. These are
-# what the program prints (tests/cli/pages.sh). Closed forms and bounds hold for them, too. What seeds tell or do not is
-# asked of `orrery compare`, in runs of the studies.
+# The answers to one question per family of policies, as their page gives them, follow from the page's tables. These
+# are what the program prints (tests/cli/pages.sh). Closed forms and bounds hold for them, too. What seeds tell or do
+# not is asked of `orrery compare`, in runs of the studies.
 . tests/cli/lib.sh
 optimised
 

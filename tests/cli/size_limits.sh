@@ -123,8 +123,8 @@ other b300-sxm 0 'at least $14.32/h, more than the fleets listed'
 other a10g 1 'closed form'
 other l4 1 'misses the limits; longest within them'
 
-# The warnings are those of a run of the fleet, but for those that the answer says in its own words: rows that the trace
-# leaves out, settings without effect. They are in every form, and also where no fleet is found.
+# The warnings are those of a run of the fleet, but for those that the answer says in its own words: rows that the
+# trace leaves out, settings without effect. They are in every form, and also where no fleet is found.
 printf 'arrival_s,prompt_tokens,output_tokens\n0,6000,100\n1,,100\n2,6000,100\n3,6000,0\n4,6000,100\n' >"$T/bad.csv"
 warned() { # LIMIT OPTIONS...
     limit=$1

@@ -306,9 +306,9 @@ run 2 trace convert "$T/graph.csv" -f csv-jobs -o "$T/left.csv" --to csv-graphs 
 err 'that a transform has left out'
 
 # The calendar does not come into a converted log: the answer says which time became 0.
-printf 'arrival_s,prompt_tokens,output_tokens\n2026-03-01T08:00:00Z,10,5\n2026-03-01T09:00:00Z,10,5\n' >"$T/calendar.csv"
+printf 'arrival_s,prompt_tokens,output_tokens\n2026-03-01T08:00:00.75Z,10,5\n2026-03-01T09:00:00Z,10,5\n' >"$T/calendar.csv"
 run 0 trace convert "$T/calendar.csv" -f csv -o "$T/plain.csv"
-out "$T/plain.csv: 2 requests; its time 0 was 2026-03-01T08:00:00Z"
+out "$T/plain.csv: 2 requests; its time 0 was 2026-03-01T08:00:00.75Z"
 run 0 trace convert "$T/plain.csv" -f csv -o "$T/again.csv"
 out "$T/again.csv: 2 requests"
 grep -q 'time 0' "$T/out" && complain 'a file without a calendar has an origin'

@@ -88,7 +88,8 @@ sed -n '/^## Rounds$/,/^## /p' tests/bench/README.md | grep '^|' | cut -d'|' -f2
 missed() { # FAMILY NAME ORACLE SUMMARY SOURCE: what it misses, by the words above
     grep -qxF -e "$1 $2" "$T/asked" || echo question
     # Families without oracles leave out that column.
-    page=$(grep -lxF -e "| \`$2\` | $3 | $4 |" -e "| \`$2\` | $4 |" "policies/$1/README.md" "policies/$1"/*/README.md 2>"$T/log" | head -1)
+    page=$(grep -lxF -e "| \`$2\` | $3 | $4 |" -e "| \`$2\` | $4 |" "policies/$1/README.md" "policies/$1"/*/README.md \
+        2>"$T/log" | head -1)
     [ -n "$page" ] || echo row
     if [ "$1" = scheduler ]; then
         grep -lF -e "\`$2\`" "$T"/policies-scheduler-*.prose >"$T/pages" || echo rule
@@ -98,7 +99,8 @@ missed() { # FAMILY NAME ORACLE SUMMARY SOURCE: what it misses, by the words abo
         grep -qF -e "\`$2\`" "$T/rounds" || echo cell
     else
         author=$(first_name "$5")
-        [ "$author" = folklore ] || grep -qswF -e "$author" "policies/$1/README.md" "policies/$1"/*/README.md || echo source
+        [ "$author" = folklore ] || grep -qswF -e "$author" "policies/$1/README.md" "policies/$1"/*/README.md ||
+            echo source
     fi
     grep -qE "^$(key_of "$1") $2 " tests/golden/policies.txt || echo hash
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Learns which test reaches which line of the files that have mutants: runs each test alone, with programs that mark the
-# blocks of these files that run (marks.c). Called by mutate.sh in its copy of the tree:
+# Learns which test reaches which line of the files that have mutants: runs each test alone, with programs that mark
+# the blocks of these files that run (marks.c). Called by mutate.sh in its copy of the tree:
 #
 #     learn.sh OUT FILE...
 #
@@ -26,13 +26,14 @@ for file; do
     echo "s| $build/${file%.c}.o | |"
 done >"$out/unmark"
 for program in run orrery; do
-    sed "s/ -s\$//; s| -o [^ ]*| -o $programs/$program$marked|" "$work/link.$program" | sed -f "$out/unmark" >"$out/link"
+    sed "s/ -s\$//; s| -o [^ ]*| -o $programs/$program$marked|" "$work/link.$program" |
+        sed -f "$out/unmark" >"$out/link"
     sh "$out/link" || exit 1
 done
 
 # Blocks of a program: the offset that marks one, and FILE:LINE for each line of it. A block is what stands between the
-# calls that mark blocks. Functions of other files have none. Objects from the cache of a compiler may name another copy
-# of the tree.
+# calls that mark blocks. Functions of other files have none. Objects from the cache of a compiler may name another
+# copy of the tree.
 blocks() { # PROGRAM
     start=$(nm "$1" | awk '$3 == "__executable_start" { print $1 }')
     objdump -dl --no-show-raw-insn "$1" | awk -v files="$out/files" '

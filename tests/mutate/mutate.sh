@@ -54,8 +54,8 @@ in_tree mutant -n -B V=1 $build/tests/run | grep -- " -o $build/tests/run " | se
 in_tree mutant -n -B V=1 $build/orrery | grep -- " -o $build/orrery " >"$work/link.orrery"
 in_tree mutant -n -B V=1 $build/sim/core/engine.o | grep -- ' -c -o ' | sed 's/ -MMD.*//; s/^ccache //' >"$work/compile"
 
-# Which test reaches which line is learned anew when a source of product or tests has changed since, or other files have
-# mutants.
+# Which test reaches which line is learned anew when a source of product or tests has changed since, or other files
+# have mutants.
 is_known() {
     [ -f "$work/reach/reached" ] || return 1
     [ -z "${ONLY:-}" ] || return 1

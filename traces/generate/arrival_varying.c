@@ -315,10 +315,16 @@ static bool is_table(const struct config_list *list, size_t n)
     return list->n == 0 || (list->n == n && sum > 0);
 }
 
+static bool has_own_wave(const struct diurnal_params *params)
+{
+    static const double default_amplitude_frac = 0.5, default_peak_hour = 14.0;
+    return fabs(params->amplitude_frac - default_amplitude_frac) > 0 || fabs(params->peak_hour - default_peak_hour) > 0;
+}
+
 static int diurnal_check(const void *params, const char *where, struct diag *diag)
 {
     const struct diurnal_params *diurnal = params;
-    if (diurnal->hours.n > 0 && (fabs(diurnal->amplitude_frac - 0.5) > 0 || fabs(diurnal->peak_hour - 14) > 0))
+    if (diurnal->hours.n > 0 && has_own_wave(diurnal))
         diag_warning(diag, where, "leave them out",
                      "'amplitude' and 'peak_hour' have no effect: \"hours\" takes the place of the wave");
     if (diurnal->start_day != 0 && diurnal->weekdays.n == 0)

@@ -98,9 +98,7 @@ static bool start_peak(void)
 
 static void note_start(struct recording *recording, bool many_runs)
 {
-    time_t now = time(NULL);
-    struct tm utc;
-    strftime(recording->started_utc, sizeof recording->started_utc, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
+    timestamp_show((sim_ns)time(NULL) * SIM_NS_PER_S, recording->started_utc);
     recording->started_s = clock_wall_s();
     recording->is_peak_known = !many_runs || start_peak();
 }

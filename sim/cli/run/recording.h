@@ -4,6 +4,7 @@
 #define ORRERY_CLI_RUN_RECORDING_H
 
 #include "sim/cli/run/setup.h"
+#include "sim/core/number.h"
 #include "sim/store/record.h"
 #include "sim/store/results.h"
 #include "sim/world/policy/policy.h"
@@ -33,7 +34,7 @@ struct recording {
     int64_t run_id;             /* 0 without a database */
     uint32_t oracle;            /* knowledge that the policies in force declare */
     char input_hash[HASH_HEX_CHARS];
-    char started_utc[32];
+    char started_utc[TIMESTAMP_CHARS];
     double started_s, cpu_before_s;
     size_t n_recorded;
     const struct metric_row *recorded;

@@ -23,7 +23,6 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 
 struct trace_options {
     struct option_texts settings, caches;
@@ -308,11 +307,9 @@ static const struct trace_writer *find_writer(struct cli *cli, const char *name,
 /* Calendar times do not come into the new file. */
 static void put_origin(struct cli *cli, struct source_place place)
 {
-    const time_t second = (time_t)(place.origin_ns / SIM_NS_PER_S);
-    char when[32];
-    struct tm tm;
+    char when[TIMESTAMP_CHARS];
     if (place.origin_ns == 0) return;
-    strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&second, &tm));
+    timestamp_show(place.origin_ns, when);
     answer_print(cli->out, "; its time 0 was %s", when);
 }
 

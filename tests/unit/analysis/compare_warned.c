@@ -3,6 +3,7 @@
 #include "tests/support/harness.h"
 
 #include <sqlite3.h>
+#include <unistd.h>
 
 static const char same_tells[] = "(both-sides)";
 
@@ -71,4 +72,27 @@ TEST(of_groups_the_side_that_warns_more_often)
                        "0 of 3 runs of the base and 2 of 3 new runs warn (new-one), one of them: of seed 1"));
     CHECK(!compare_says(&comparison, same_tells));
     CHECK(!compare_says(&comparison, "unpaired"));
+}
+
+/* A file may hold any number of kinds: the first ones are compared, and what is beyond is not left out in silence. */
+TEST(many_warnings_are_told_up_to_a_limit)
+{
+    static const char warnings[] =
+        "WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < %d)\n"
+        "INSERT INTO warning (run_id, code, text, count) SELECT 2, 'kind' || i, '', 1 FROM n";
+    const char *path = compare_path();
+    const struct made_run runs[] = {{.metric = 1}, {.metric = 2}};
+    const struct compare_source one = {path, 1}, two = {path, 2};
+    for (int n = 512; n <= 513; n++) {
+        char sql[512];
+        SCOPED(comparison) comparison = {0};
+        struct diag diag = {0};
+        snprintf(sql, sizeof sql, warnings, n);
+        unlink(path);
+        MUST(make(path, runs, 2, sql));
+        CHECK_EQ_INT(compare_runs(&one, &two, &compare_defaults, &comparison, &diag), 0);
+        CHECK(compare_says(&comparison, "only the new run warns (kind512)"));
+        CHECK(!compare_says(&comparison, "kind513"));
+        CHECK((int)compare_says(&comparison, "warnings beyond the first 512 were not compared") == (n == 513));
+    }
 }

@@ -240,3 +240,27 @@ TEST(impossible_calendar_times_are_refused)
     }
     CHECK_EQ_INT(number_timestamp("2300-01-01", 10, &value), NUMBER_RANGE);
 }
+
+/* The shortest text of a time, which reads back as the same. */
+TEST(calendar_times_are_shown_as_they_are_read)
+{
+    static const struct {
+        sim_ns ns;
+        const char *text;
+    } cases[] = {{0, "1970-01-01T00:00:00Z"},
+                 {1700158546680590000, "2023-11-16T18:15:46.68059Z"},
+                 {1700158546000000000, "2023-11-16T18:15:46Z"},
+                 {1700158546000000001, "2023-11-16T18:15:46.000000001Z"},
+                 {SIM_NS_MAX, "2262-04-11T23:47:16.854775807Z"}};
+    struct rng rng = test_rng(1, "timestamps", 0);
+    char shown[TIMESTAMP_CHARS];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        timestamp_show(cases[i].ns, shown);
+        CHECK_EQ_STR(shown, cases[i].text);
+    }
+    for (int i = 0; i < 2000; i++) {
+        const sim_ns ns = (sim_ns)(rng_below(&rng, INT64_MAX) >> (i % 40));
+        timestamp_show(ns, shown);
+        CHECK_EQ_INT(timestamp(shown), ns);
+    }
+}

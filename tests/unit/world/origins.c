@@ -1,4 +1,5 @@
-/* Time 0 of traces that a site replays together: each log begins at its own first record, unless "origin" says when. */
+/* Time 0 of traces that a site replays together: each log begins at its own first record, unless "origin" says
+ * when. */
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 #include "tests/support/trace_source.h"
