@@ -99,7 +99,7 @@ void operators_cost_row(const void *model, void *memo, const struct iteration_wo
     struct operators_memo_batch *kept = NULL;
     struct engine_seconds host = {0.0, 0.0};
     struct iteration_work part;
-    if (is_drafted && split->dispatch == DISPATCH_ALL_TO_ALL) {
+    if (is_drafted && !llm_split_has_deepep(split)) {
         if (is_grouped) part = llm_group_work(split, works);
         kept = find_kept(operators, memo, is_grouped ? &part : works, iteration_decode_tokens(works));
         host = engine_seconds(&operators->parts.engine, operators->layers, is_grouped ? &part : works);

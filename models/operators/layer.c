@@ -51,8 +51,8 @@ const char *llm_split_problem(const struct llm_spec *llm, const struct llm_split
         return "sequence parallelism and data parallelism exclude each other";
     if (llm->expert_ffn % (split->tensor / split->expert) != 0)
         return "the width of an expert is not a multiple of the GPUs that share it";
-    if (split->dispatch != DISPATCH_ALL_TO_ALL &&
-        !(split->expert == split->tensor && split->expert > 1 && (split->sequence || llm_groups(split->data) > 1)))
+    const bool is_parted = split->sequence || llm_groups(split->data) > 1;
+    if (llm_split_has_deepep(split) && !(split->expert == split->tensor && split->expert > 1 && is_parted))
         return "DeepEP's kernels need data or sequence parallelism, and as much expert as tensor parallelism";
     if ((llm->experts + split->redundant_experts) % split->expert != 0)
         return "the number of experts, copies included, is not a multiple of expert parallelism";
@@ -211,41 +211,52 @@ static void add_exchange(struct listing *list, bool combines, enum number_format
         (struct kernel_call){.class = classes[is_low][combines], .shape.exchange = shape});
 }
 
-/* Tokens to the experts and their results back. A token goes once to every group of GPUs that holds one of its
- * experts, and there to each GPU that has a part of it. The GPUs of a group of sequences send its tokens in equal
- * shares, and gather what comes back. */
-static void add_dispatch(struct listing *list, enum number_format compute)
+/* All GPUs gather all tokens; the sums of what their experts make are scattered. */
+static void add_gathering(struct listing *list)
 {
-    if (dispatches(list) && list->split->dispatch != DISPATCH_ALL_TO_ALL) {
-        add_exchange(list, false, compute);
-        add_exchange(list, true, list->llm->compute);
-        if (list->groups > 1.0)
-            add_collective(list, OP_ALL_GATHER, KERNEL_ALL_GATHER, BY_TOKENS, list->sparse, hidden_bytes(list));
-        return;
-    }
+    const int64_t all = list->split->tensor;
+    const double all_bytes = list->all_tokens * (double)list->llm->hidden * list->number_bytes;
+    add_collective_of(list, all, OP_ALL_GATHER, KERNEL_ALL_GATHER, BY_ALL_TOKENS, list->sparse, all_bytes);
+    add_collective_of(list, all, OP_REDUCE_SCATTER, KERNEL_REDUCE_SCATTER, BY_ALL_TOKENS, list->sparse, all_bytes);
+}
+
+/* A token goes once to every group of GPUs that holds one of its experts, and there to each GPU that has a part of it.
+ * The GPUs of a group of sequences send its tokens in equal shares. */
+static void add_all_to_alls(struct listing *list, enum number_format compute)
+{
     const double holders = (double)list->split->expert, parts = (double)list->split->tensor / holders;
     const double met = holders * (1.0 - pow(1.0 - 1.0 / holders, (double)list->llm->experts_per_token));
     const double bytes = hidden_bytes(list) / list->group_gpus * met * parts;
     const double narrowed = number_format_bytes(compute) / list->number_bytes;
     const int64_t all = list->split->tensor;
-    if (dispatches(list) && list->groups == 1.0) {
+    if (list->groups == 1.0) {
         add_collective_of(list, all, OP_ALL_TO_ALL, KERNEL_ALL_TO_ALL, BY_TOKENS, 2.0 * list->sparse, bytes);
-    } else if (dispatches(list)) {
+    } else {
         add_collective_of(list, all, OP_ALL_TO_ALL, KERNEL_ALL_TO_ALL, BY_TOKENS, list->sparse, bytes * narrowed);
         add_collective_of(list, all, OP_ALL_TO_ALL, KERNEL_ALL_TO_ALL, BY_TOKENS, list->sparse, bytes);
-        add_collective(list, OP_ALL_GATHER, KERNEL_ALL_GATHER, BY_TOKENS, list->sparse, hidden_bytes(list));
-    } else if (list->groups > 1.0) {
-        const double all_bytes = list->all_tokens * (double)list->llm->hidden * list->number_bytes;
-        add_collective_of(list, all, OP_ALL_GATHER, KERNEL_ALL_GATHER, BY_ALL_TOKENS, list->sparse, all_bytes);
-        add_collective_of(list, all, OP_REDUCE_SCATTER, KERNEL_REDUCE_SCATTER, BY_ALL_TOKENS, list->sparse, all_bytes);
-        add_collective(list, OP_ALL_GATHER, KERNEL_ALL_GATHER, BY_TOKENS, list->sparse, hidden_bytes(list));
     }
+}
+
+/* Tokens to the experts and their results back. The GPUs of a group of sequences gather what comes back. */
+static void add_dispatch(struct listing *list, enum number_format compute)
+{
+    if (!dispatches(list) && list->groups == 1.0) return;
+    switch (dispatches(list) ? list->split->dispatch : DISPATCH_ALL_GATHER) {
+    case DISPATCH_ALL_GATHER: add_gathering(list); break;
+    case DISPATCH_ALL_TO_ALL: add_all_to_alls(list, compute); break;
+    case DISPATCH_NORMAL:
+    case DISPATCH_LOW_LATENCY:
+        add_exchange(list, false, compute);
+        add_exchange(list, true, list->llm->compute);
+    }
+    if (list->groups > 1.0)
+        add_collective(list, OP_ALL_GATHER, KERNEL_ALL_GATHER, BY_TOKENS, list->sparse, hidden_bytes(list));
 }
 
 /* DeepEP delivers tokens in 8 bits for grouped products. */
 static enum kernel_class experts_class(const struct listing *list, enum kernel_class fused)
 {
-    if (fused != KERNEL_MOE_FP8 || !dispatches(list) || list->split->dispatch == DISPATCH_ALL_TO_ALL) return fused;
+    if (fused != KERNEL_MOE_FP8 || !dispatches(list) || !llm_split_has_deepep(list->split)) return fused;
     return list->split->dispatch == DISPATCH_LOW_LATENCY ? KERNEL_MOE_FP8_MASKED : KERNEL_MOE_FP8_CONTIGUOUS;
 }
 

@@ -76,11 +76,12 @@ const char *llm_operator_name(enum llm_operator op);
  * experts and back, and every GPU holds all of the shared expert (DeepSeek-V3, 2024).
  *
  * data > 1: that many groups of tensor/data GPUs attend to sequences of their own. Each is split like a replica without
- * experts, and only the experts are common. With expert > 1 tokens travel to them in the format that these compute in,
- * and back in that of the hidden state (DeepEP, 2025). Else all GPUs gather all tokens, and the results are scattered.
- * A group's part of a batch is that of the fullest: llm_group_work.
+ * experts, and only the experts are common. A group's part of a batch is that of the fullest: llm_group_work.
  *
- * dispatch: by NCCL's all-to-all, or by DeepEP's kernels (models/operators/exchange.h), for whole experts on each GPU.
+ * dispatch: how tokens of GPUs with sequences or tokens of their own come to common experts. All GPUs gather all tokens,
+ * and the results are reduced and scattered: the default of vLLM (allgather_reducescatter) and SGLang (moe-a2a-backend
+ * none). Or, with expert > 1, they travel to their experts in the format that these compute in, and back in that of the
+ * hidden state: by NCCL's all-to-all, or by DeepEP's kernels (models/operators/exchange.h) to whole experts on a GPU.
  * redundant_experts are copies, between which the tokens of an expert are dealt. Of DeepEP's kernels and of experts on
  * GPUs of their own, the times are those of the busiest GPU. Its experts have `imbalance` times the rows. It gets as
  * many more copies, up to all tokens, and sends no more of its own (models/operators/exchange.h).
@@ -95,13 +96,13 @@ const char *llm_operator_name(enum llm_operator op);
  * its own. Over latent vectors each always has. It is the operator mixed_attention, of the kernel class of prompts.
  *
  * samples: choosing the next tokens is a kernel over the vocabulary, not part of the engine's CPU overhead. */
-enum llm_dispatch { DISPATCH_ALL_TO_ALL, DISPATCH_NORMAL, DISPATCH_LOW_LATENCY };
+enum llm_dispatch { DISPATCH_ALL_GATHER, DISPATCH_ALL_TO_ALL, DISPATCH_NORMAL, DISPATCH_LOW_LATENCY };
 
 struct llm_split {
     int64_t tensor, pipeline, expert;
     int64_t redundant_experts; /* copies of experts beside the LLM's own, so that all GPUs hold equally many */
     double imbalance; /* load of the busiest GPU's experts over the mean, >= 1; 0: as 1 */
-    enum llm_dispatch dispatch; /* kernels that tokens travel by to experts and back */
+    enum llm_dispatch dispatch; /* how tokens come to common experts and back */
     int64_t dispatch_sms, dispatch_nodes; /* of normal kernels: SMs; most nodes with experts of one token, 0: all */
     int64_t data; /* groups with sequences of their own; 0 and 1: all GPUs are one */
     bool sequence;
@@ -110,6 +111,11 @@ struct llm_split {
     int64_t gpus_per_node;      /* >= 1; a group beyond it crosses the network */
     double network_bytes_per_s; /* per GPU and direction; unused inside a node */
 };
+
+static inline bool llm_split_has_deepep(const struct llm_split *split)
+{
+    return split->dispatch == DISPATCH_NORMAL || split->dispatch == DISPATCH_LOW_LATENCY;
+}
 
 /* The part of the work that a call depends on, so that a caller knows when to recompute it, where d is
  * iteration_decode_tokens: prefill_tokens + d, of all groups, or of one (apart those that only send);

@@ -203,7 +203,7 @@ static __attribute__((noinline)) void cost_of_drafts(const struct operators *ope
 void operators_cost(const void *model, const struct iteration_work *work, struct iteration_cost *cost)
 {
     const struct operators *operators = model;
-    if (operators->parts.split.dispatch != DISPATCH_ALL_TO_ALL) {
+    if (llm_split_has_deepep(&operators->parts.split)) {
         operators_cost_at_share(model, work, 1.0, cost);
         return;
     }

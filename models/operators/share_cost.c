@@ -80,7 +80,7 @@ void operators_cost_at_share(const void *model, const struct iteration_work *wor
     const double outside_frac = operators_share(whole.outside_s + sending.outside_s, gpu.now);
     const struct operators_slower slower = operators_slower_at(parts, work, share_frac);
     gpu = piece_add(gpu, piece_line(slower.computing_s + slower.sending_s, 0.0));
-    if (parts->two_batches && parts->split.dispatch != DISPATCH_ALL_TO_ALL)
+    if (parts->two_batches && llm_split_has_deepep(&parts->split))
         gpu = piece_min(gpu, cost_of_halves(operators, &own, all_tokens, share_frac));
     const struct piece all = engine_iteration(&parts->engine, operators->layers, &own, gpu);
     *cost = (struct iteration_cost){

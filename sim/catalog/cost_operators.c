@@ -32,7 +32,7 @@ static const struct config_field overhead_fields[] = {
 static const char by_itself[] = "auto";
 
 /* In the order of enum llm_dispatch. */
-static const char *const dispatches[] = {"all-to-all", "deepep-normal", "deepep-low-latency", NULL};
+static const char *const dispatches[] = {"all-gather", "all-to-all", "deepep-normal", "deepep-low-latency", NULL};
 
 enum { OVERLAP_NONE, OVERLAP_TWO_BATCHES };
 
@@ -49,8 +49,9 @@ static const struct config_field fields[] = {
              "set of the calibration: in-model, isolated ...; auto: that of the engine"),
     ROW_INT("expert_parallel", expert_parallel, DEFAULT("1"), WITHIN(1, 1024),
             "groups of GPUs that the experts are dealt to; divides tensor_parallel"),
-    ROW_CHOICE("dispatch", dispatch, DEFAULT("all-to-all"), dispatches,
-               "kernels that bring tokens to experts and back: NCCL's, or DeepEP's normal or low-latency ones"),
+    ROW_CHOICE("dispatch", dispatch, DEFAULT("all-gather"), dispatches,
+               "tokens to common experts and back: gathered by all GPUs, NCCL's all-to-all, or DeepEP's normal or "
+               "low-latency kernels"),
     ROW_INT("redundant_experts", redundant_experts, DEFAULT("0"), WITHIN(0, 1024),
             "copies of experts that share tokens; all experts divide by expert_parallel"),
     ROW_REAL("expert_skew", expert_skew, DEFAULT("0"), WITHIN(0.0, 4.0),
@@ -103,10 +104,10 @@ static const char *keys_problem(const struct operators_params *params)
 {
     const bool is_uneven = params->expert_skew > 0.0 || params->expert_loads;
     const bool is_normal = params->dispatch == DISPATCH_NORMAL;
-    if (params->overlap == OVERLAP_TWO_BATCHES && params->dispatch == DISPATCH_ALL_TO_ALL)
+    const bool has_deepep = is_normal || params->dispatch == DISPATCH_LOW_LATENCY;
+    if (params->overlap == OVERLAP_TWO_BATCHES && !has_deepep)
         return "two-batches need DeepEP's kernels: set 'dispatch'";
-    if (is_uneven && params->dispatch == DISPATCH_ALL_TO_ALL)
-        return "loads of experts need DeepEP's kernels: set 'dispatch'";
+    if (is_uneven && !has_deepep) return "loads of experts need DeepEP's kernels: set 'dispatch'";
     if (params->expert_skew > 0.0 && params->expert_loads)
         return "'expert_skew' and 'expert_loads' both give the loads of experts: leave one out";
     if (params->expert_groups > 0 && !is_uneven)
@@ -364,7 +365,7 @@ static bool find_doubt(const struct operators_params *params, const struct cost_
 {
     struct arena *arena = request->arena;
     const char *gpu = request->gpu->name;
-    const bool is_dealt = params->dispatch != DISPATCH_ALL_TO_ALL || params->overlap != OVERLAP_NONE ||
+    const bool is_dealt = params->dispatch != DISPATCH_ALL_GATHER || params->overlap != OVERLAP_NONE ||
                           params->redundant_experts > 0;
     if (preset->measured_on.n == 0)
         *why = arena_printf(arena, "engine %s was not measured", preset->name);

@@ -141,9 +141,9 @@ TEST(qwen3_30b_a3b)
     if (!bench_run(&bench, RUNS "RTXPRO6000__Qwen3-30B-A3B-Instruct-2507__requests.jsonl",
                    "configs/scenarios/replay-rtxpro6000.json", settings))
         return;
-    CHECK_SAID(mean_error(&bench, REPLAY_E2E), 5.3);
-    CHECK_SAID(mean_error(&bench, REPLAY_TPOT), 4.9);
-    CHECK_SAID(mean_error(&bench, REPLAY_TTFT), 16.3);
-    CHECK_SAID(median_ttft_error(&bench), 11.5);
+    CHECK_SAID(mean_error(&bench, REPLAY_E2E), 3.2);
+    CHECK_SAID(mean_error(&bench, REPLAY_TPOT), 3.2);
+    CHECK_SAID(mean_error(&bench, REPLAY_TTFT), 5.6);
+    CHECK_SAID(median_ttft_error(&bench), 10.6);
     bench_close(&bench);
 }

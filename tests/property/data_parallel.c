@@ -101,14 +101,18 @@ TEST(work_is_dealt_and_none_is_lost)
         CHECK_NEAR(totals.product_flop / flop, 1.0, 1e-12);
         CHECK_NEAR(totals.moe_tokens, tokens, 0);
         CHECK_NEAR(totals.gathered_bytes, layers * tokens * token_bytes, 1e-3);
-        split.expert = 8;
+        split.expert = 8; /* gathered all the same, unless tokens travel */
+        CHECK_NEAR(totals_of(&llm, &gpu, &split, &work).gathered_bytes, layers * tokens * token_bytes, 1e-3);
+        split.dispatch = DISPATCH_ALL_TO_ALL;
         totals = totals_of(&llm, &gpu, &split, &work);
+        CHECK_NEAR(totals.gathered_bytes, 0, 0);
         const double met = 8.0 * (1.0 - pow(7.0 / 8.0, 2.0)); /* top-2 of 8 */
         CHECK_NEAR(totals.dispatched_bytes * 8.0 / (layers * tokens * token_bytes * met), 1.0, 1e-12);
         CHECK_NEAR(totals.combined_bytes / totals.dispatched_bytes, 1.0, 1e-12);
     }
     llm.weights = FORMAT_FP8; /* then tokens travel in 8 bits, and their results in 16 */
-    const struct llm_split wide = {.tensor = 8, .pipeline = 1, .expert = 8, .data = 8, .gpus_per_node = 8};
+    const struct llm_split wide = {.tensor = 8, .pipeline = 1, .expert = 8, .dispatch = DISPATCH_ALL_TO_ALL, .data = 8,
+                                   .gpus_per_node = 8};
     const struct totals narrow = totals_of(&llm, &gpu, &wide, &work);
     CHECK_NEAR(narrow.combined_bytes / narrow.dispatched_bytes, 2.0, 1e-12);
 }
@@ -138,8 +142,9 @@ TEST(groups_of_several_gpus_gather_and_sum)
         }
 }
 
-/* With sequence parallelism each GPU has its own tokens. A shared expert is whole on it where tokens travel to the
- * others: then layers with experts need no sum after them, else the same as dense ones. */
+/* With sequence parallelism each GPU has its own tokens. A shared expert is whole on it where the others are on GPUs of
+ * their own. Then layers with experts need no sum after it; with all-gathers one gather and one scatter for the
+ * others, as dense layers do. */
 TEST(shared_experts_of_own_tokens_need_no_sum)
 {
     static const char *const names[] = {"deepseek-v3", "mixtral-8x7b"};
@@ -149,9 +154,10 @@ TEST(shared_experts_of_own_tokens_need_no_sum)
     const struct iteration_work work = {.decode_sequences = 64, .decode_context_tokens = 64 * 1000};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
         MUST(find(&session, names[k], &gpu, &llm));
-        for (int64_t expert = 1; expert <= 8; expert *= 8) {
-            const struct llm_split split = {.tensor = 8, .pipeline = 1, .expert = expert, .sequence = true,
-                                            .gpus_per_node = 8};
+        for (int form = 0; form < 3; form++) {
+            static const enum llm_dispatch dispatches[] = {DISPATCH_ALL_GATHER, DISPATCH_ALL_GATHER, DISPATCH_ALL_TO_ALL};
+            const struct llm_split split = {.tensor = 8, .pipeline = 1, .expert = form == 0 ? 1 : 8,
+                                            .dispatch = dispatches[form], .sequence = true, .gpus_per_node = 8};
             struct kernel_use uses[LLM_MAX_USES];
             double scatters = 0, gathers = 0;
             const size_t n = llm_iteration_kernels(&llm, &split, &gpu, &work, uses);
@@ -160,7 +166,7 @@ TEST(shared_experts_of_own_tokens_need_no_sum)
                 if (uses[i].op == OP_ALL_GATHER) gathers += uses[i].count;
                 CHECK(uses[i].op != OP_ALL_REDUCE);
             }
-            const double sums = (double)(llm.layers + (expert == 1 ? llm.layers : llm.dense_layers));
+            const double sums = (double)(llm.layers + (form < 2 ? llm.layers : llm.dense_layers));
             CHECK_NEAR(scatters, 1 + sums, 0); /* of the embedding, too */
             CHECK_NEAR(gathers, sums + 2, 0);  /* for the head, and of its results */
         }

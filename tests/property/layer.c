@@ -355,7 +355,8 @@ TEST(tokens_travel_once_to_each_group)
     struct llm_spec llm = {.layers = 3, .hidden = 512, .q_heads = 8, .kv_heads = 8, .head_dim = 64, .experts = 64,
                            .experts_per_token = 1, .expert_ffn = 256, .vocab = 1000, .weights = FORMAT_FP16,
                            .compute = FORMAT_FP16, .kv = FORMAT_FP16};
-    struct llm_split split = {.tensor = 8, .pipeline = 1, .expert = 8, .sequence = true, .gpus_per_node = 8};
+    struct llm_split split = {.tensor = 8, .pipeline = 1, .expert = 8, .dispatch = DISPATCH_ALL_TO_ALL,
+                              .sequence = true, .gpus_per_node = 8};
     const struct iteration_work work = {.decode_sequences = 80, .decode_context_tokens = 800};
     const double own_bytes = 80.0 / 8.0 * 512.0 * 2.0, sent = 2.0 * 3.0 * 7.0 / 8.0 * own_bytes;
     CHECK_NEAR(sum_of(&llm, &split, &work, OP_ALL_TO_ALL, OP_ALL_TO_ALL).link_bytes / sent, 1.0, 1e-12);

@@ -94,18 +94,25 @@ TEST(stages_inside_nodes_send_nothing)
     CHECK(isnan(bed_metric(shared, "link.network.bytes")));
 }
 
-/* With experts on GPUs of their own, each GPU sends its tokens and their results to all nodes. Two of eight experts are
- * on 8 (1 - (7/8)^2) GPUs on the mean. The model gives every GPU the tokens of the fullest group, here the only one. */
+/* With experts on GPUs of their own, rings bring all tokens and their results to all nodes. Or by an all-to-all each
+ * GPU sends its own: two of eight experts are on 8 (1 - (7/8)^2) GPUs on the mean, and the model gives every GPU the
+ * tokens of the fullest group, here the only one. */
 TEST(bytes_on_links_are_those_of_the_exchanges)
 {
     static const char *const widths[] = {"cluster.gpus_per_node=4", "cluster.gpus_per_node=2"};
-    for (int i = 0; i < 2; i++) {
-        const char *const sets[] = {widths[i], "services.chat.llm=mixtral-8x7b", "services.chat.data_parallel=8",
-                                    "services.chat.cost.expert_parallel=8", NULL};
+    static const char *const dispatches[] = {"services.chat.cost.dispatch=all-gather",
+                                             "services.chat.cost.dispatch=all-to-all"};
+    for (int i = 0; i < 4; i++) {
+        const char *const sets[] = {widths[i / 2],
+                                    dispatches[i % 2],
+                                    "services.chat.llm=mixtral-8x7b",
+                                    "services.chat.data_parallel=8",
+                                    "services.chat.cost.expert_parallel=8",
+                                    NULL};
         struct bed_rows *rows = bed_ok(BED(.check = true, .sets = sets), SITE, "shared", 8, 1, ONE_REQUEST, "");
-        const double nodes = i == 0 ? 2 : 4, tokens = 292, met = 8 * (1 - 49.0 / 64);
-        const double sent = 8 * 2 * 32 * tokens * 4096 * 2 * met * (1 - 1 / nodes);
-        CHECK_NEAR(bed_metric(rows, "link.network.bytes"), 2 * sent, 2 * 8 * 3);
+        const double nodes = i < 2 ? 2 : 4, tokens = 292, met = 8 * (1 - 49.0 / 64), both = 2 * 32 * tokens * 4096 * 2;
+        const double ring = nodes * both * 7.0 / 8.0, exchange = 8 * both * met * (1 - 1 / nodes);
+        CHECK_NEAR(bed_metric(rows, "link.network.bytes"), 2 * (i % 2 == 0 ? ring : exchange), 2 * 8 * 3);
     }
 }
 
@@ -119,6 +126,7 @@ TEST(many_nodes_are_represented_by_some)
                                        "services.chat.llm=deepseek-v3",
                                        "services.chat.data_parallel=32",
                                        "services.chat.cost.expert_parallel=32",
+                                       "services.chat.cost.dispatch=all-to-all",
                                        NULL};
     struct bed_rows *rows = bed_ok(BED(.check = true, .sets = sets), SITE, "shared", 32, 1, ONE_REQUEST, "");
     struct bed_rows *alone = bed_ok(BED(.check = true, .sets = sets), SITE, "alone", 32, 1, ONE_REQUEST, "");

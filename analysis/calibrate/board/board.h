@@ -41,6 +41,7 @@ struct board_run {
     const char *kv;      /* number format of keys and values; NULL: by the other rules */
     const char *experts; /* set of the calibration with its kernels of experts; NULL: that of the preset */
     double memory_frac;  /* share of the GPU's memory for weights, keys and values; 0: the default */
+    bool all_to_all;     /* tokens travel to experts on GPUs of their own, instead of being gathered by all GPUs */
     const char *source;
 };
 

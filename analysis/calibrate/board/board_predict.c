@@ -144,6 +144,7 @@ static void read_run(const struct predictor *predictor, struct board_row *row)
     if (run == NULL) return;
     row->asked.memory_frac = run->memory_frac;
     row->asked.experts = run->experts;
+    if (run->all_to_all && row->expert > 1.0 && row->data > 1.0) row->asked.dispatch = DISPATCH_ALL_TO_ALL;
     if (run->kv != NULL) (void)board_format(run->kv, &row->asked.kv); /* board_load has checked it */
 }
 

@@ -45,6 +45,8 @@ static const struct config_field run_fields[] = {
     ROW_TEXT("experts", experts, OPTIONAL, WITHIN(1, 64), "set of the calibration with its kernels of experts"),
     ROW_REAL("memory", memory_frac, DEFAULT("0"), WITHIN(0, 1),
              "share of the GPU's memory for weights, keys and values; 0: the default of services"),
+    ROW_BOOL("all_to_all", all_to_all, DEFAULT("false"),
+             "whether tokens travel to experts on GPUs of their own, instead of being gathered by all GPUs"),
     ROW_TEXT("source", source, REQUIRED, WITHIN(1, 1000), "who says so"),
     {0}};
 #undef ROW_OF

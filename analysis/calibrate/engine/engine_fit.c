@@ -185,6 +185,7 @@ struct engine_replica {
     enum number_format weights, kv;
     const char *experts;
     int64_t tensor_parallel, expert_parallel, data_parallel;
+    enum llm_dispatch dispatch;
     struct gpu_spec gpu;
     struct llm_spec llm;
     struct calibration calibration;
@@ -203,8 +204,9 @@ static bool matches(const struct engine_replica *replica, const struct engine_pr
     if (is_named ? strcmp(replica->experts, row->experts) != 0 : replica->experts != row->experts) return false;
     return replica->weights == row->weights && replica->kv == row->kv &&
            replica->tensor_parallel == row->tensor_parallel && replica->expert_parallel == row->expert_parallel &&
-           replica->data_parallel == row->data_parallel && strcmp(replica->gpu_name, row->gpu) == 0 &&
-           strcmp(replica->llm_name, row->llm) == 0 && strcmp(replica->engine, preset->name) == 0;
+           replica->data_parallel == row->data_parallel && replica->dispatch == row->dispatch &&
+           strcmp(replica->gpu_name, row->gpu) == 0 && strcmp(replica->llm_name, row->llm) == 0 &&
+           strcmp(replica->engine, preset->name) == 0;
 }
 
 static int read_parts(const struct engine_replicas *replicas, const struct engine_preset *preset,
@@ -238,12 +240,13 @@ static int make(struct engine_replicas *replicas, const struct engine_preset *pr
     replica->tensor_parallel = row->tensor_parallel;
     replica->expert_parallel = row->expert_parallel;
     replica->data_parallel = row->data_parallel;
+    replica->dispatch = row->dispatch;
     const int code = read_parts(replicas, preset, replica, diag);
     if (code != 0) return code;
     const int64_t linked = replica->gpu.nvlink_gpus; /* racks of GPUs behind one switch count as a node */
     struct llm_split split = {
         .tensor = row->tensor_parallel, .pipeline = 1, .expert = row->expert_parallel > 0 ? row->expert_parallel : 1,
-        .data = row->data_parallel, .gpus_per_node = linked > GPUS_PER_NODE ? linked : GPUS_PER_NODE};
+        .dispatch = row->dispatch, .data = row->data_parallel, .gpus_per_node = linked > GPUS_PER_NODE ? linked : GPUS_PER_NODE};
     engine_preset_split(preset, &split);
     split.attention_writes_kv = calibration_writes_kv(&replica->calibration);
     const char *problem = llm_split_problem(&replica->llm, &split);

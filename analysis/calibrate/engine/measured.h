@@ -11,6 +11,7 @@
 #include "analysis/calibrate/sheet.h"
 #include "models/hardware.h"
 #include "models/iteration.h"
+#include "models/operators/layer.h"
 #include "sim/catalog/catalog.h"
 
 enum measured_kind {
@@ -26,6 +27,7 @@ struct measured_row {
     enum number_format weights, kv;    /* of the LLM as it ran */
     const char *experts;               /* set of the calibration with its kernels of experts; NULL: the preset's */
     int64_t tensor_parallel, expert_parallel, data_parallel; /* the last two: 0 as 1 */
+    enum llm_dispatch dispatch;        /* of tokens to experts */
     struct iteration_work work;        /* MEASURED_HOST, MEASURED_ITERATION */
     struct closed_loop loop;           /* MEASURED_TPOT */
     double memory_frac;                /* of the GPU's memory, for weights, keys and values; 0: that of services */
