@@ -105,8 +105,9 @@ static void hint_batch(const struct training_setup *setup, const char *problem, 
     const int64_t sequences = training_config_sequences(setup->config), each = plan->data * plan->micro_batch;
     const int64_t below = sequences / each * each;
     if (strstr(problem, "not a multiple of the data ranks") == NULL) return;
-    const int n = snprintf(hint, TRAINING_HINT_CHARS, "%" PRId64 " sequences on %" PRId64 " data ranks times %" PRId64
-                           "; take", sequences, plan->data, plan->micro_batch);
+    const int n = snprintf(hint, TRAINING_HINT_CHARS,
+                           "%" PRId64 " sequences on %" PRId64 " data ranks times %" PRId64 "; take", sequences,
+                           plan->data, plan->micro_batch);
     if (below > 0) snprintf(hint + n, (size_t)(TRAINING_HINT_CHARS - n), " %" PRId64 " or", below);
     snprintf(hint + strlen(hint), TRAINING_HINT_CHARS - strlen(hint), " %" PRId64, below + each);
 }
