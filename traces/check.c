@@ -1,6 +1,8 @@
 /* Reads a trace to its end, and reports all that is wrong with it. */
 #include "traces/check.h"
 
+#include "sim/core/key_map.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -134,15 +136,26 @@ int trace_check_requests(struct request_source *source, struct trace_check *chec
     return checking.first_error;
 }
 
+/* Returns 0 or SIM_E_NOMEM. */
+static int see_id(struct key_map *ids, int64_t id, struct trace_check *check)
+{
+    if (key_map_find(ids, (uint64_t)id) < 0) return key_map_set(ids, (uint64_t)id, 0);
+    if (check->n_same_ids++ == 0) check->first_same_id = id;
+    return 0;
+}
+
 int trace_check_jobs(struct job_source *source, struct trace_check *check, struct diag *diag)
 {
     struct checking checking = {0};
+    struct key_map ids = {0};
     struct job_record record;
     int code;
     begin(&checking, check, diag);
     do {
         code = source->next(source, &record, &checking.row);
+        if (code == 1 && see_id(&ids, record.id, check) != 0) code = diag_nomem(&checking.row);
     } while (count(&checking, code, code == 1 ? record.submit_ns : 0, code < 0 ? source->place(source).row : 0));
+    key_map_fini(&ids);
     check->n_rows = rows_of(check, source->place(source).row, 0);
     say_kinds(&checking);
     return checking.first_error;

@@ -306,8 +306,7 @@ int training_setup_make(const struct catalog *catalog, const struct training_req
 
 /* --- The plan --- */
 
-/* Sequences of a step; 0: micro-batches are given. */
-static int64_t batch_sequences(const struct training_config *config)
+int64_t training_config_sequences(const struct training_config *config)
 {
     if (config->global_batch_tokens > 0)
         return (config->global_batch_tokens + config->sequence_tokens / 2) / config->sequence_tokens;
@@ -316,14 +315,14 @@ static int64_t batch_sequences(const struct training_config *config)
 
 static const char *find_batches(struct training_plan *plan, const struct training_config *config, bool rounds)
 {
-    const int64_t sequences = batch_sequences(config), each = plan->data * plan->micro_batch;
+    const int64_t sequences = training_config_sequences(config), each = plan->data * plan->micro_batch;
     if (sequences == 0 && config->micro_batches == 0)
         return "a plan needs 'global_batch', 'global_batch_tokens' or 'micro_batches'";
     if (sequences > 0 && config->micro_batches > 0) return "'micro_batches' and a global batch exclude each other";
-    if (sequences == 0) {
-        plan->micro_batches = config->micro_batches;
-        return NULL;
-    }
+    if (config->global_batch > 0 && config->global_batch_tokens > 0)
+        return "'global_batch' and 'global_batch_tokens' exclude each other";
+    plan->micro_batches = config->micro_batches;
+    if (sequences == 0) return NULL;
     if (sequences % each != 0 && !rounds)
         return "the global batch is not a multiple of the data ranks times 'micro_batch'";
     plan->micro_batches = (sequences + each - 1) / each;
@@ -534,6 +533,8 @@ static const char *make_plan(struct training_setup *setup, int64_t gpus, int64_t
     setup->parts.plan = &setup->plan; /* of this setup, which may be a copy */
     if (gpus < others || gpus % others != 0)
         return "the GPUs are not a multiple of tensor, pipeline and context parallelism together";
+    if (config->recompute_layers > 0 && config->recompute != RECOMPUTE_FULL)
+        return "'recompute_layers' needs \"recompute\": \"full\"";
     const char *problem = find_batches(&setup->plan, config, rounds || setup->lengths != NULL);
     if (problem == NULL && config->precision == 2 && !(setup->gpu.peak_flop_per_s[FORMAT_FP8] > 0.0))
         return "this GPU has no units for fp8";
@@ -584,13 +585,12 @@ const char *training_setup_price(struct training_setup *setup, int64_t gpus, boo
     *step = training_step_of(&setup->parts, setup->config->reserve_frac);
     struct training_plan best = setup->plan;
     /* a batch that is given stays, whatever is padded */
-    const bool is_given = setup->config->global_batch > 0 || setup->config->global_batch_tokens > 0;
+    const bool is_given = training_config_sequences(setup->config) > 0;
     for (int64_t n = 2; setup->config->micro_batch == 0 && n <= MOST_SEQUENCES; n *= 2) {
         if (make_plan(setup, gpus, n, rounds) != NULL) continue;
         const struct training_step other = training_step_of(&setup->parts, setup->config->reserve_frac);
-        const double more = is_given ? 1.0
-                                     : (double)training_plan_sequences(&setup->plan) /
-                                           (double)training_plan_sequences(&best);
+        const double sequences = (double)training_plan_sequences(&setup->plan);
+        const double more = is_given ? 1.0 : sequences / (double)training_plan_sequences(&best);
         if (!other.fits || more * step->step_s <= other.step_s) continue;
         *step = other;
         best = setup->plan;

@@ -140,6 +140,9 @@ void training_setup_hint(const struct training_setup *setup, const char *problem
 #define TRAINING_TOO_LONG                                                                                              \
     "a step takes " TRAINING_NUMBER_TEXT(TRAINING_MOST_S) " s or longer: a bandwidth or rate is next to none"
 
+/* Sequences of a step, of a global batch in sequences or, rounded, in tokens; 0: micro-batches are given. */
+int64_t training_config_sequences(const struct training_config *config);
+
 /* The same, and its price. *step is set if NULL is returned. With micro_batch 0 the fastest that fits; if none fits,
  * one sequence. */
 const char *training_setup_price(struct training_setup *setup, int64_t gpus, bool rounds, struct training_step *step);

@@ -3,6 +3,7 @@
 
 #include "models/checkpoint.h"
 #include "sim/world/cluster/cluster.h"
+#include "sim/world/policy/scheduler.h"
 #include "sim/world/scenario.h"
 
 #include <math.h>
@@ -13,6 +14,7 @@
 /* Defaults of keys whose value is always there. */
 static const sim_ns default_out_of_band_ns = 40 * SIM_NS_PER_S, default_in_band_ns = SIM_NS_PER_S / 10;
 static const double default_gpu_buffer_bytes = 16e9;
+static const double default_sigma = 1, default_most = 10; /* of estimates */
 enum { DEFAULT_NODES_PER_SWITCH = 32 };
 
 /* Warns of the setting at a path, if it is given. `else_do` follows "leave it out". */
@@ -50,10 +52,43 @@ static void warn_yielding(const struct unread_env *env)
 static void warn_estimates(const struct unread_env *env)
 {
     const struct estimates_config *estimates = &env->scenario->jobs.estimates;
+    if (estimates->law != ESTIMATE_LOGNORMAL && fabs(estimates->sigma - default_sigma) > 0)
+        warn(env, "it is of the law 'lognormal'", "set 'law'", "jobs.estimates.sigma");
+    if (estimates->law != ESTIMATE_UNIFORM && fabs(estimates->most - default_most) > 0)
+        warn(env, "it is of the law 'uniform'", "set 'law'", "jobs.estimates.most");
     if (estimates->law == ESTIMATE_TRACED) return;
     if (!env->reads_estimates)
         warn(env, "the scheduler reads no estimates of run times", "choose one that does, such as \"easy\"",
              "jobs.estimates");
+}
+
+static void warn_deadlines(const struct unread_env *env)
+{
+    const struct jobs_config *jobs = &env->scenario->jobs;
+    const struct scheduler *scheduler = jobs->scheduler.entry;
+    if (scheduler->reads_deadlines && !(jobs->deadlines.most > 0))
+        diag_warning(env->diag, config_where(env->config, "jobs.scheduler"),
+                     "give them, such as \"deadlines\": {\"least\": 0.5, \"most\": 1.5}, or choose another scheduler",
+                     "scheduler '%s' goes by deadlines, and no job has one: there is no 'jobs.deadlines'",
+                     scheduler->policy.name);
+}
+
+static void warn_speedups(const struct unread_env *env)
+{
+    static const char set[] = "set 'law'", power[] = "it is of the law 'power'";
+    const struct config_list *types = &env->scenario->jobs.all_types;
+    for (size_t i = 0; i < types->n; i++) {
+        const struct job_type *type = (const struct job_type *)types->items + i;
+        const struct speedup_config *speedup = &type->speedup;
+        if (speedup->law != SPEEDUP_AMDAHL && fabs(speedup->parallel_frac - 1) > 0)
+            warn(env, "it is of the law 'amdahl'", set, "jobs.types.%s.speedup.parallel_frac", type->name);
+        if (speedup->law != SPEEDUP_POWER && fabs(speedup->exponent - 1) > 0)
+            warn(env, power, set, "jobs.types.%s.speedup.exponent", type->name);
+        if (speedup->law != SPEEDUP_POWER && speedup->linear_below_one)
+            warn(env, power, set, "jobs.types.%s.speedup.linear_below_one", type->name);
+        if (speedup->law != SPEEDUP_TABLE && speedup->points.n > 0)
+            warn(env, "they are of the law 'table'", set, "jobs.types.%s.speedup.points", type->name);
+    }
 }
 
 static void warn_racks(const struct unread_env *env)
@@ -73,6 +108,11 @@ static void warn_saves(const struct unread_env *env)
         static const char other[] = "choose another 'model'";
         if (saves->design == CHECKPOINT_SYNCHRONOUS && !isnan(saves->overlap_s))
             warn(env, "the model 'synchronous' hides no writes", other, "jobs.types.%s.checkpoint.overlap", type->name);
+        if (saves->design == CHECKPOINT_FASTPERSIST && !(saves->overlap_s > 0) && type->training.plan.llm == NULL)
+            warn(env, "'fastpersist' hides writes behind the next step, and 'overlap' is 0s", "give 'overlap'",
+                 "jobs.types.%s.checkpoint.model", type->name);
+        if (!isnan(saves->bytes) && !isnan(saves->params))
+            warn(env, "'bytes' is the size", "'bytes'", "jobs.types.%s.checkpoint.params", type->name);
         if (saves->design == CHECKPOINT_DATASTATES) continue;
         static const char why[] = "only the model 'datastates' copies to the host first";
         if (!isnan(saves->gpu_copy_bytes_per_s)) warn(env, why, other, "jobs.types.%s.checkpoint.gpu_copy", type->name);
@@ -141,6 +181,8 @@ void scenario_warn_unread(const struct unread_env *env)
     if (has_jobs) {
         warn_yielding(env);
         warn_estimates(env);
+        warn_deadlines(env);
+        warn_speedups(env);
         warn_racks(env);
         warn_saves(env);
     }

@@ -3,6 +3,7 @@
 #include "sim/core/check.h"
 #include "sim/core/mem.h"
 #include "sim/world/failures/failure.h"
+#include "sim/world/idle_types.h"
 #include "sim/world/jobs/jobs.h"
 #include "sim/world/market/market.h"
 #include "sim/world/origins.h"
@@ -305,7 +306,8 @@ static void check_site(void *self, sim_ns now)
 static int finish_site(void *self, sim_ns now)
 {
     const struct world *world = self;
-    const int code = cluster_emit(world->cluster, now, &world->sink);
+    int code = cluster_emit(world->cluster, now, &world->sink);
+    if (code == 0) code = idle_types_warn(world->scenario, &world->sink);
     if (code != 0) return code;
     return origins_warn(world->scenario, world->services, world->n_services, world->jobs, &world->sink);
 }

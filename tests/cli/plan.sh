@@ -80,6 +80,17 @@ out '"TP 1, PP 1, CP 4, DP 2'
 # What cannot be has a reason and a hint.
 run 2 plan llama-3.1-8b -g a100-80-sxm -n 8 --batch 62 --set tensor_parallel=2
 err 'the global batch is not a multiple of the data ranks'
+err '62 sequences on 4 data ranks times 1; take 60 or 64'
+run 0 plan llama-3.1-8b -g a100-80-sxm -n 8 --batch 64 --set tensor_parallel=2
+run 2 plan llama-3.1-8b -g a100-80-sxm -n 8 --batch 3 --set tensor_parallel=2
+err '3 sequences on 4 data ranks times 1; take 4'
+run 2 plan llama-3.1-8b -g a100-80-sxm -n 8 --batch 64 --set global_batch_tokens=262144
+err "'global_batch' and 'global_batch_tokens' exclude each other; leave one of the two out"
+for recompute in none selective; do
+    run 2 plan llama-3.1-8b -g a100-80-sxm -n 8 --batch 64 --set tensor_parallel=2 --set recompute=$recompute --set recompute_layers=4
+    err "'recompute_layers' needs \"recompute\": \"full\""
+done
+run 0 plan llama-3.1-8b -g a100-80-sxm -n 8 --batch 64 --set tensor_parallel=2 --set recompute=full --set recompute_layers=4
 echo '{"llm": "llama-3.1-8b", "global_batch": 8}' >"$T/no-gpu.plan.json"
 run 2 plan "$T/no-gpu.plan.json"
 err "no-gpu.plan.json:1:1: error: missing 'gpu'"

@@ -260,12 +260,17 @@ for placer in best-fit fgd; do
     run 0 run gavel-heterogeneous -q --set jobs.placement=$placer --set cluster.node_types.p100.nodes=5 \
         --set cluster.node_types.k80.nodes=7
 done
-! grep -q 'ignores further node types' "$T/err" || complain 'a warning of a scheduler that uses node types'
-# Schedulers that use the first node type alone: the run says which nodes stay idle. The result does not depend on it.
-run 0 run gavel-heterogeneous -q --set jobs.scheduler=fifo
-err "warning: scheduler 'fifo' ignores further node types: nothing runs on 'p100', 'k80'; 'gavel' places jobs on them"
+! grep -q 'ignores further node types' "$T/out" "$T/err" || complain 'a warning of a scheduler that uses node types'
+# Schedulers that use the first node type alone: the run says which nodes stay idle, and so does a comparison.
+run 0 run gavel-heterogeneous -q --set jobs.scheduler=fifo -o "$T/idle.db"
+out "warning: idle-node-types: scheduler 'fifo' ignores further node types: nothing runs on 'p100', 'k80'; 'gavel', 'sia'"
+run 0 run gavel-heterogeneous -q -o "$T/idle.db"
+run 0 compare "$T/idle.db:1" "$T/idle.db:2" -m jct_s.mean
+out "note: only the base warns (idle-node-types): scheduler 'fifo' ignores further node types"
+run 0 validate gavel-heterogeneous --set jobs.scheduler=fifo
+err "warning: scheduler 'fifo' ignores further node types: nothing runs on 'p100', 'k80'"
 run 0 run disaggregated -q --set until=1s
-! grep -q 'ignores further node types' "$T/err" || complain 'a warning of node types that a service uses'
+! grep -q 'ignores further node types' "$T/out" "$T/err" || complain 'a warning of node types that a service uses'
 # A type of jobs that no job has is told of, with the names that jobs have; "default" needs no job.
 cat >"$T/types.json" <<'EOF'
 { "cluster": { "gpu": "a100-80-sxm", "nodes": 1 },

@@ -41,8 +41,8 @@ cat >"$T/mixed.json" <<'END'
   "axes": [{"key": "jobs.scheduler", "values": ["gavel", "fifo", "tiresias"]}] }
 END
 run 0 sweep "$T/mixed.json" -q -o "$T/mixed.db"
-err "warning: scheduler 'fifo' ignores further node types: nothing runs on 'p100', 'k80'; 'gavel' places jobs on them; else leave them out (at 1 of 3 points, scheduler fifo)"
-err "warning: scheduler 'tiresias' ignores further node types: nothing runs on 'p100', 'k80'; 'gavel' places jobs on them; else leave them out (at 1 of 3 points, scheduler tiresias)"
+err "warning: idle-node-types: scheduler 'fifo' ignores further node types: nothing runs on 'p100', 'k80'; 'gavel', 'sia' and others place jobs on them; else leave them out (at 1 of 3 points, scheduler fifo)"
+err "warning: idle-node-types: scheduler 'tiresias' ignores further node types: nothing runs on 'p100', 'k80'; 'gavel', 'sia' and others place jobs on them; else leave them out (at 1 of 3 points, scheduler tiresias)"
 
 # Intervals that no run can have are told: of jobs, and of services whose costs are stated.
 cat >"$T/jobs.json" <<'END'

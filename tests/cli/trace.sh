@@ -313,4 +313,16 @@ run 0 trace convert "$T/plain.csv" -f csv -o "$T/again.csv"
 out "$T/again.csv: 2 requests"
 grep -q 'time 0' "$T/out" && complain 'a file without a calendar has an origin'
 cmp -s "$T/plain.csv" "$T/again.csv" || complain 'a converted log is another one'
+
+# Jobs with the number of an earlier one are told, and why cannot name them.
+printf 'job_id,submit_s,duration_s,gpus\n7,0,5,1\n8,1,5,1\n7,2,5,1\n7,3,5,1\n' >"$T/same.csv"
+run 0 trace check "$T/same.csv"
+err "warning: jobs with the id of an earlier one: 2, the first with 7."
+run 0 trace check "$T/graph.csv" -f csv-jobs
+! grep -q 'earlier one' "$T/err" || complain 'jobs with numbers of their own are told'
+echo '{"jobs": {"trace": {"format": "csv-jobs", "path": "same.csv"}}}' >"$T/same.json"
+run 0 run "$T/same.json" -q -o "$T/same.db"
+run 2 why "$T/same.db" job 7
+err '3 jobs of run 1 have the number 7; give each job of the trace a number of its own'
+run 0 why "$T/same.db" job 8
 finish

@@ -364,6 +364,40 @@ TEST(preempted_jobs_keep_what_preempt_keeps_names)
     }
 }
 
+/* Without saves nothing is saved: a job that keeps saved work only begins anew, whoever takes its GPUs. */
+TEST(preempted_jobs_without_saves_begin_anew)
+{
+    for (int saved = 0; saved < 2; saved++) {
+        const char *keeps = saved ? "saved" : "all";
+        struct bed_rows *rows = bed_ok(
+            BED(.check = true),
+            "{'cluster': {'nodes': 1, 'gpus_per_node': 4}, 'jobs': {'scheduler': 'srtf',"
+            " 'types': {'default': {'checkpoint': {'preempt_keeps': '%s'}}}, 'trace': {'format': 'inline-jobs',"
+            " 'jobs': [{'submit': '0s', 'duration': '1000s', 'gpus': 4}, {'submit': '260s', 'duration': '50s',"
+            " 'gpus': 4}]}}}",
+            keeps);
+        const struct job_row *job = bed_job(rows, 0);
+        MUST(job != NULL);
+        CHECK_NEAR(job->lost_gpu_s, saved ? 4 * 260 : 0, 1e-9);
+        CHECK_NEAR(job->end_s, 310 + (saved ? 1000 : 740), 1e-9);
+
+        rows = bed_ok(BED(.check = true),
+                      "{'cluster': {'nodes': 1, 'gpus_per_node': 4, 'gpu': 'a100-80-sxm'}, 'market': {'offers':"
+                      " {'spot': {'kind': 'spot', 'price': '$1/h', 'spot': {'mean_life': '300s'}}},"
+                      " 'renting': 'as-asked'}, 'jobs': {'types': {'default': {'checkpoint':"
+                      " {'preempt_keeps': '%s'}}}, 'trace': {'format': 'inline-jobs',"
+                      " 'jobs': [{'duration': '1000s', 'gpus': 4}]}}}",
+                      keeps);
+        job = bed_job(rows, 0);
+        MUST(job != NULL);
+        CHECK(job->preemptions > 0);
+        CHECK_NEAR(job->end_s, 1000 + job->lost_gpu_s / 4, 1e-6);
+        CHECK_NEAR(bed_metric(rows, "rental.lost_gpu_s"), job->lost_gpu_s, 1e-6);
+        CHECK((job->lost_gpu_s > 0) == saved);
+        CHECK((bed_warning(rows, "free-interruptions") == NULL) == saved);
+    }
+}
+
 /* --- One seed, one world --- */
 
 static struct bed_rows *busy(const char *scheduler, const char *placement)

@@ -370,3 +370,25 @@ TEST(cells_of_racks_bear_failures_and_services)
     }
     CHECK(n_failures > 1);
 }
+
+/* A virtual cluster that no job names is a slip, or too much; one whose jobs are all too large for it has jobs. */
+TEST(virtual_clusters_without_jobs_are_named)
+{
+    static const struct {
+        const char *name;
+        int gpus;
+        bool is_told;
+    } cases[] = {{"left", 4, false}, {"left", 1, false}, {"letf", 4, true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct bed_rows *rows = bed_ok(
+            BED(.check = true),
+            "{'cluster': {'nodes': 2, 'gpus_per_node': 4}, 'jobs': {'scheduler': {'policy': 'hived',"
+            " 'virtual_clusters': {'%s': {'cells': [{'gpus': %d}]}, 'right': {'cells': [{'gpus': 4}]}}},"
+            " 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '9s', 'gpus': 4, 'type': 'left'},"
+            " {'duration': '9s', 'type': 'right'}, {'duration': '9s', 'type': 'other'}]}}}",
+            cases[i].name, cases[i].gpus);
+        const char *text = bed_warning(rows, "hived-absent");
+        CHECK((text != NULL) == cases[i].is_told);
+        CHECK(text == NULL || strstr(text, "'letf'") != NULL);
+    }
+}

@@ -85,7 +85,8 @@ int user_columns(const struct user_table *table, const char *const *names, const
 
 /* --- csv-jobs --- */
 
-/* Any table of jobs. Only submission, duration and GPUs are required. Empty fields of the others mean: the 0-based row
+/* Any table of jobs. Only submission, duration and GPUs are required. A job without GPUs and run time never ran and is
+ * left out; a job of CPUs alone has 0 GPUs. Empty fields of the others mean: the 0-based row
  * (job_id, also where it is no number), free choice (nodes), a whole GPU (gpu_milli), the duration (estimate), no name
  * (group, user, type), completed (fate; others are cancelled, failed and the states of Slurm), any model (gpu_models,
  * "V100|A100"), unknown (cpu_milli, memory_bytes), no other job (after). A job comes after the jobs of earlier rows
@@ -112,6 +113,86 @@ struct csv_jobs_params {
 #define MOST_CPU_MILLI INT64_C(1000000000000)
 #define MOST_MEMORY_BYTES INT64_C(1000000000000000000)
 
+/* --- Fields as sacct writes them --- */
+
+/* The number behind a name of sacct's list of resources, such as "cpu=64,gres/gpu:a100=8,gres/gpu=8,node=1". Without
+ * "gres/gpu" it is the sum over models, "gres/gpu:MODEL"; 0 without either. Returns false if a number is none. */
+static bool tres_gpus(struct csv_field field, int64_t *gpus)
+{
+    static const char name[] = "gres/gpu";
+    const size_t n_name = sizeof name - 1;
+    const char *at = field.chars, *const end = at + field.n_chars;
+    for (*gpus = 0; at < end;) {
+        const char *comma = memchr(at, ',', (size_t)(end - at)), *stop = comma != NULL ? comma : end;
+        const char *is = memchr(at, '=', (size_t)(stop - at));
+        const size_t n_chars = is != NULL ? (size_t)(is - at) : 0;
+        if (n_chars >= n_name && memcmp(at, name, n_name) == 0 && (n_chars == n_name || at[n_name] == ':')) {
+            int64_t number;
+            if (number_i64(is + 1, (size_t)(stop - is - 1), &number) != NUMBER_OK || number < 0 || number > INT32_MAX)
+                return false;
+            *gpus = n_chars == n_name ? number : *gpus + number;
+            if (n_chars == n_name) return true;
+        }
+        at = stop + 1;
+    }
+    return *gpus <= INT32_MAX;
+}
+
+static bool has_char(struct csv_field field, char c)
+{
+    return field.n_chars > 0 && memchr(field.chars, c, field.n_chars) != NULL;
+}
+
+/* A number, or sacct's list of resources. */
+static bool read_gpus(struct reader *reader, int32_t *gpus)
+{
+    const struct csv_field field = reader_text(reader, GPUS);
+    int64_t number;
+    double share;
+    if (has_char(field, '=') && tres_gpus(field, &number)) {
+        *gpus = (int32_t)number;
+        return true;
+    }
+    if (number_f64(field.chars, field.n_chars, &share) == NUMBER_OK && share > 0 && share < 1) {
+        reader_bad(reader, GPUS, "write 1, and the share in a column gpu_milli, in 1/1000",
+                   "'%s' must be a whole number, got '%.*s'", reader->columns[GPUS].name, (int)field.n_chars,
+                   field.chars);
+        return false;
+    }
+    return reader_i32(reader, GPUS, 0, INT32_MAX, gpus);
+}
+
+/* Whether a duration is written as "1-02:30:00", which is refused: sacct has numbers, too. */
+static bool is_clock_text(struct reader *reader, int column)
+{
+    const struct csv_field field = reader_text(reader, column);
+    if (!has_char(field, ':')) return false;
+    reader_bad(reader, column, "of sacct take ElapsedRaw, in s, or TimelimitRaw, in min",
+               "'%s' must be a number, got '%.*s'", reader->columns[column].name,
+               field.n_chars < 60 ? (int)field.n_chars : 60, field.chars);
+    return true;
+}
+
+/* Whether sacct states no time limit. Such a job gets no estimate: that is its run time. */
+static bool is_unlimited(struct reader *reader)
+{
+    static const char *const words[] = {"UNLIMITED", "Partition_Limit"};
+    const struct csv_field field = reader_text(reader, ESTIMATE);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (field.n_chars == strlen(words[i]) && memcmp(field.chars, words[i], field.n_chars) == 0) {
+            reader_note_field(reader, ESTIMATE, "no-limit",
+                              "jobs without a time limit, whose run time is taken for their estimate, such as");
+            return true;
+        }
+    return false;
+}
+
+/* A job that ended before it started: of resources that it got, sacct lists none. */
+static bool never_ran(const struct reader *reader, const struct job_record *job)
+{
+    return job->duration_ns == 0 && !reader_has(reader, GPUS) && reader_text(reader, GPUS).n_chars == 0;
+}
+
 static bool read_optional_i32(struct reader *reader, int column, int32_t max, int32_t *value)
 {
     return !reader_has(reader, column) || reader_i32(reader, column, 0, max, value);
@@ -122,7 +203,9 @@ static bool read_optional(struct reader *reader, const struct csv_jobs_params *p
     int64_t number;
     const int estimate_unit = params->estimate_unit > 0 ? params->estimate_unit : params->duration_unit + 1;
     const enum time_unit unit = (enum time_unit)estimate_unit;
-    if (reader_has(reader, ESTIMATE) && !reader_duration(reader, ESTIMATE, unit, &job->estimate_ns)) return false;
+    if (reader_has(reader, ESTIMATE) && !is_unlimited(reader) &&
+        (is_clock_text(reader, ESTIMATE) || !reader_duration(reader, ESTIMATE, unit, &job->estimate_ns)))
+        return false;
     if (!read_optional_i32(reader, NODES, INT32_MAX, &job->nodes)) return false;
     if (!read_optional_i32(reader, GPU_MILLI, 1000, &job->gpu_milli)) return false;
     if (reader_has(reader, CPU_MILLI) && !reader_i64(reader, CPU_MILLI, 0, MOST_CPU_MILLI, &job->cpu_milli))
@@ -236,12 +319,12 @@ static enum row_result read_job(struct reader *reader, union trace_record *recor
     const struct csv_jobs_params *params = (const struct csv_jobs_params *)reader->file;
     struct job_record *job = &record->job;
     *job = (struct job_record){.id = reader->row};
-    if (!reader_table_time(reader, SUBMIT, &job->submit_ns) ||
-        !reader_duration(reader, DURATION, (enum time_unit)(params->duration_unit + 1), &job->duration_ns) ||
-        !reader_i32(reader, GPUS, 0, INT32_MAX, &job->gpus) || !read_optional(reader, params, job) ||
-        !read_needs(reader, job)) {
+    if (!reader_table_time(reader, SUBMIT, &job->submit_ns) || is_clock_text(reader, DURATION) ||
+        !reader_duration(reader, DURATION, (enum time_unit)(params->duration_unit + 1), &job->duration_ns))
         return ROW_BAD;
-    }
+    if (never_ran(reader, job)) return reader_leave_out(reader, "never-ran", "jobs without GPUs and run time left out");
+    if (!read_gpus(reader, &job->gpus) || !read_optional(reader, params, job) || !read_needs(reader, job))
+        return ROW_BAD;
     return file_trace_job(reader, job);
 }
 
@@ -249,7 +332,7 @@ static enum row_result read_job(struct reader *reader, union trace_record *recor
 static const struct config_field job_columns[] = {
     ROW_TEXT("submit", columns[SUBMIT], DEFAULT("submit_s"), ANY, "time of submission"),
     ROW_TEXT("duration", columns[DURATION], DEFAULT("duration_s"), ANY, "run time on the requested GPUs"),
-    ROW_TEXT("gpus", columns[GPUS], DEFAULT("gpus"), ANY, "GPUs requested"),
+    ROW_TEXT("gpus", columns[GPUS], DEFAULT("gpus"), ANY, "GPUs requested; Slurm's AllocTRES will do"),
     ROW_TEXT("id", columns[ID], DEFAULT("job_id"), ANY, "number of the job, else of its row (from 0)"),
     ROW_TEXT("nodes", columns[NODES], DEFAULT("nodes"), ANY, "nodes requested"),
     ROW_TEXT("gpu_milli", columns[GPU_MILLI], DEFAULT("gpu_milli"), ANY, "share of a GPU that a job of one GPU requests, in 1/1000"),

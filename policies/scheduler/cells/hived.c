@@ -19,6 +19,7 @@
 #include "sim/core/mem.h"
 #include "sim/core/vec.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { CELLED_GPUS = 1 << 24 }; /* most GPUs of a cluster with cells */
@@ -54,6 +55,7 @@ struct hived_job {
 
 struct tenant {
     struct pending pending;
+    bool has_jobs; /* a job named it, even if too large for it */
     int64_t quota_gpus, used_gpus;
 };
 
@@ -72,6 +74,7 @@ struct hived {
     struct hived_job **victims;
     size_t n_victims, victims_capacity;
     int64_t n_large; /* jobs that became opportunistic since the last decision */
+    char absent[256]; /* text of a warning */
     int code;
 };
 
@@ -153,6 +156,7 @@ static int32_t tenant_of(struct hived *hived, const struct job_view *job)
     int32_t tenant = hived->params.tenants.n == 0 ? 0 : -1;
     for (int32_t i = 0; i < (int32_t)hived->params.tenants.n && tenant < 0; i++)
         if (strcmp(params[i].name, job->group) == 0 || strcmp(params[i].name, job->type) == 0) tenant = i;
+    if (tenant >= 0) hived->tenants[tenant].has_jobs = true;
     if (tenant < 0 || could_take(hived, tenant, job)) return tenant;
     hived->n_large++;
     return -1;
@@ -348,9 +352,25 @@ static int hived_decide(void *state, const struct cluster_view *view, struct job
     return hived->code;
 }
 
+/* Virtual clusters that no job named; the text names the first. */
+static void warn_absent(struct hived *hived, struct job_plan *plan)
+{
+    const struct tenant_params *params = hived->params.tenants.items;
+    for (size_t i = 0; i < hived->params.tenants.n; i++) {
+        if (hived->tenants[i].has_jobs) continue;
+        if (hived->absent[0] == '\0')
+            snprintf(hived->absent, sizeof hived->absent,
+                     "virtual clusters whose name is the group or type of no job, '%.100s' first: jobs of other names "
+                     "are opportunistic",
+                     params[i].name);
+        job_plan_warn(plan, "hived-absent", hived->absent);
+    }
+}
+
 static void hived_finish(void *state, struct job_plan *plan)
 {
-    const struct hived *hived = state;
+    struct hived *hived = state;
+    warn_absent(hived, plan);
     if (hived->params.cells && !hived->has_cells && hived->params.tenants.n > 0)
         job_plan_warn(plan, "hived-quotas",
                       "virtual clusters are quotas of GPUs: cells need equal nodes, on which a placer puts whole GPUs");

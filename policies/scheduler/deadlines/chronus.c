@@ -314,4 +314,5 @@ const struct scheduler scheduler_chronus = {
     .job_bytes = sizeof(struct chronus_job),
     .notify = chronus_notify,
     .decide = chronus_decide,
+    .reads_deadlines = true,
 };

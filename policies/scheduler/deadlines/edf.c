@@ -22,4 +22,5 @@ const struct scheduler scheduler_edf = {
     .notify = edf_notify,
     .decide = preemptive_decide,
     .ignores_estimates = true,
+    .reads_deadlines = true,
 };

@@ -374,4 +374,5 @@ const struct scheduler scheduler_elasticflow = {
     .job_bytes = sizeof(struct elastic_job),
     .notify = elastic_notify,
     .decide = elastic_decide,
+    .reads_deadlines = true,
 };

@@ -74,10 +74,15 @@ static int fail_unknown(struct asking *asking)
     return code;
 }
 
-/* Several services have the request: the call that names one. */
+/* Several services have the request: the call that names one. Nothing names one of several jobs with an id. */
 static int fail_ambiguous(struct asking *asking, const char *const *services, size_t n)
 {
     struct text hint;
+    if (asking->subject.is_job)
+        return diag_error(
+            &asking->cli->diag, SIM_E_USAGE, asking->path,
+            "give each job of the trace a number of its own; without a column of ids it is that of its row",
+            "%zu jobs of run %" PRId64 " have the number %" PRId64, n, asking->record.id, asking->subject.id);
     text_init(&hint);
     text_add(&hint, "choose with --service:");
     for (size_t i = 0; i < n; i++) text_printf(&hint, " %s", services[i]);

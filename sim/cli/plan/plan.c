@@ -7,6 +7,7 @@
 #include "sim/cli/paths.h"
 #include "sim/core/mem.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -97,11 +98,26 @@ static bool is_exclusion(const char *problem)
     return strstr(problem, "exclude each other") != NULL;
 }
 
+/* The nearest batches that the data ranks share evenly. */
+static void hint_batch(const struct training_setup *setup, const char *problem, char hint[TRAINING_HINT_CHARS])
+{
+    const struct training_plan *plan = &setup->plan;
+    const int64_t sequences = training_config_sequences(setup->config), each = plan->data * plan->micro_batch;
+    const int64_t below = sequences / each * each;
+    if (strstr(problem, "not a multiple of the data ranks") == NULL) return;
+    const int n = snprintf(hint, TRAINING_HINT_CHARS,
+                           "%" PRId64 " sequences on %" PRId64 " data ranks times %" PRId64 "; take", sequences,
+                           plan->data, plan->micro_batch);
+    if (below > 0) snprintf(hint + n, (size_t)(TRAINING_HINT_CHARS - n), " %" PRId64 " or", below);
+    snprintf(hint + strlen(hint), TRAINING_HINT_CHARS - strlen(hint), " %" PRId64, below + each);
+}
+
 static int fail_plan(struct cli *cli, const struct training_setup *setup, const char *problem)
 {
     char hint[TRAINING_HINT_CHARS];
     const bool batch = strstr(problem, "needs 'global_batch'") != NULL, network = strstr(problem, "network") != NULL;
     training_setup_hint(setup, problem, hint);
+    hint_batch(setup, problem, hint);
     return diag_error(&cli->diag, SIM_E_CONFIG, "plan",
                       hint[0] != 0                              ? hint
                       : batch                                   ? BATCH_HINT

@@ -5,7 +5,7 @@
 #include "sim/cli/key_names.h"
 #include "sim/cli/paths.h"
 #include "sim/cli/run/other_batcher.h"
-#include "sim/cli/run/idle_types.h"
+#include "sim/cli/run/misfits.h"
 #include "sim/cli/run/large_site.h"
 #include "sim/cli/run/setup.h"
 #include "sim/cli/run/results_limit.h"
@@ -136,7 +136,6 @@ static int run_setup(struct cli *cli, const struct run_options *options, const s
     if (code == 0) code = parse_timeline(options->timeline_window, options->timeline_sample, &part, &cli->diag);
     if (code == 0) code = results_limit_parse(options->results_limit, &limit_bytes, &cli->diag);
     if (code != 0) return code;
-    warn_idle_types(setup, &cli->diag);
     warn_trace_misfit(setup, &cli->diag);
     warn_other_batcher(setup, &cli->diag);
     large_site_warn(&setup->scenario, options->output, limit_bytes, cli->err);
@@ -297,6 +296,7 @@ static int validate(struct cli *cli, const struct cli_call *call)
     }
     if (code == 0) code = world_read_through(world);
     if (code == 0) answer_print(cli->out, "%s: ok\n", call->arguments[0]);
+    if (code == 0) warn_idle_types(&setup, &cli->diag);
     if (code == 0) code = world_warn_kernels(world, call->arguments[0], &cli->diag);
     world_destroy(world);
     setup_fini(&setup);

@@ -4,7 +4,7 @@
 #include "sim/cli/apart.h"
 #include "sim/cli/run/clock.h"
 #include "sim/cli/run/derived_price.h"
-#include "sim/cli/run/idle_types.h"
+#include "sim/cli/run/misfits.h"
 #include "sim/cli/run/recording.h"
 #include "sim/cli/run/results_limit.h"
 #include "sim/cli/run/summary.h"

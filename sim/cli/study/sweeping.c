@@ -4,7 +4,7 @@
 #include "analysis/stats/stats.h"
 #include "sim/cli/answer.h"
 #include "sim/cli/run/clock.h"
-#include "sim/cli/run/idle_types.h"
+#include "sim/cli/run/misfits.h"
 #include "sim/cli/run/setup.h"
 #include "sim/cli/run/simulate.h"
 #include "sim/cli/study/recorded.h"
@@ -60,7 +60,6 @@ static int run(void *context, const struct study *study, const struct study_run 
     const bool has_intervals = study->has_intervals && is_first;
     if (code == 0) code = simulate_into(&setup, &place, host->interrupt, has_intervals ? &sink : NULL, diag);
     if (code == 0 && has_intervals) add_intervals(host, &setup, &own, results, run->run_id, diag);
-    if (code == 0) warn_idle_types(&setup, diag);
     if (code == 0) warn_trace_misfit(&setup, diag);
     if (code == 0) heard_add(host->heard, run->run_id, diag);
     setup_fini(&setup);

@@ -249,6 +249,15 @@ static void warn_of_outputs(struct cli *cli, const char *path, const struct trac
                  (double)found->output_tokens / (double)found->prompt_tokens);
 }
 
+static void warn_of_ids(struct cli *cli, const char *path, const struct trace_check *found)
+{
+    if (found->n_same_ids == 0) return;
+    diag_warning(&cli->diag, path, "sacct -D lists each attempt of a job; leave out '-D', or the column of ids",
+                 "jobs with the id of an earlier one: %" PRId64 ", the first with %" PRId64
+                 ". Each is a job of its own, which no command can name",
+                 found->n_same_ids, found->first_same_id);
+}
+
 static int check(struct cli *cli, const struct trace_options *options, const char *path, struct opened *trace)
 {
     struct trace_check found;
@@ -258,6 +267,7 @@ static int check(struct cli *cli, const struct trace_options *options, const cha
                                    : trace_check_jobs(trace->jobs, &found, &cli->diag);
     if (code != 0 && code != SIM_E_DATA) return code;
     if (code == 0) warn_of_outputs(cli, path, &found);
+    if (code == 0) warn_of_ids(cli, path, &found);
     if (options->format == NULL)
         answer_print(cli->out, "%s: format %s, guessed from its beginning\n", path, trace->format->name);
     trace_report_check(&found, path, trace->requests != NULL, cli->out);

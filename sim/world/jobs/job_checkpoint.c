@@ -303,10 +303,14 @@ sim_ns job_checkpoint_save_ns(const struct job *job)
     return sim_ns_add(sim_ns_from_s(time.stall_s), sim_ns_from_s(time.flush_s));
 }
 
+bool job_checkpoint_keeps_saved(const struct job *job)
+{
+    return job->type != NULL && job->type->checkpoint.preempt_keeps == CHECKPOINT_KEEPS_SAVED;
+}
+
 bool job_checkpoint_falls_back(const struct job *job)
 {
-    if (!job_checkpoint_is_taken(job)) return false;
-    return job->type->checkpoint.preempt_keeps == CHECKPOINT_KEEPS_SAVED || !(job->progress.speed > 0.0);
+    return job_checkpoint_keeps_saved(job) || (job_checkpoint_is_taken(job) && !(job->progress.speed > 0.0));
 }
 
 void job_checkpoint_lost(struct job *job)

@@ -64,6 +64,9 @@ sim_ns job_checkpoint_save_ns(const struct job *job);
 void job_checkpoint_lost(struct job *job);
 int job_checkpoints_warn(const struct jobs *jobs);
 
+/* Whether the job's type says that a preemption keeps saved work only. Without saves that is none. */
+bool job_checkpoint_keeps_saved(const struct job *job);
+
 /* Whether a job that is preempted now falls back to its saved work. At speed 0 it cannot save. */
 bool job_checkpoint_falls_back(const struct job *job);
 

@@ -251,7 +251,7 @@ void job_migrate(struct job *job, sim_ns now)
 
 int job_evict(struct job *job, sim_ns now, sim_ns notice_ns, const char *reason)
 {
-    if (!job_checkpoint_is_taken(job)) return job_interrupt(job, now, false, reason);
+    if (!job_checkpoint_is_taken(job)) return job_interrupt(job, now, job_checkpoint_keeps_saved(job), reason);
     const sim_ns save_ns = job_checkpoint_save_ns(job);
     job_progress_move(&job->progress, now);
     if (save_ns <= notice_ns && !job->holder.is_paused) job_progress_save_last(&job->progress, save_ns);

@@ -224,7 +224,7 @@ static int evict(struct market *market, struct renting_job *job, sim_ns now)
 {
     struct job *running = job_of(job->view);
     const double lost_gpu_s = running->lost_gpu_s;
-    market->n_free_interruptions += !job_checkpoint_is_taken(running);
+    market->n_free_interruptions += !job_checkpoint_is_taken(running) && !job_checkpoint_keeps_saved(running);
     const int code = job_evict(running, now, offer_of(market, job)->config->spot.notice_ns, "loses its spot GPUs:");
     market->lost_gpu_s += running->lost_gpu_s - lost_gpu_s;
     return code;

@@ -146,6 +146,7 @@ struct scheduler {
     bool adapts_batch;       /* jobs with a goodput profile take the best batch size for the GPUs that they hold */
     bool ignores_estimates;  /* reads no estimate of a run time; else a run whose estimates are exact says so */
     bool shares_gpus;        /* may start groups, or join jobs, under the placement "counted" */
+    bool reads_deadlines;    /* goes by deadlines of jobs; a scenario that gives none says so */
 };
 
 #endif

@@ -433,6 +433,36 @@ TEST(any_table_of_jobs_can_be_named)
     CHECK(second.user == job.user && job.gpu_models == NULL);
 }
 
+/* Fields of sacct: resources, jobs that never started, time limits that are none. */
+TEST(a_table_of_slurm_is_read_as_it_is)
+{
+    const char *path = trace_source_file(
+        "sacct.txt", "JobIDRaw|Submit|ElapsedRaw|TimelimitRaw|State|AllocTRES\n"
+                     "1|2026-03-01T20:00:00|60|240|COMPLETED|cpu=64,gres/gpu:a100=8,gres/gpu=8,node=1\n"
+                     "2|2026-03-01T20:00:01|60|UNLIMITED|TIMEOUT|gres/gpu:a100=2,gres/gpu:v100=3,cpu=8\n"
+                     "3|2026-03-01T20:00:02|0|60|CANCELLED by 7|\n"
+                     "4|2026-03-01T20:00:03|9|Partition_Limit|COMPLETED|billing=8,cpu=8,gres/gpumem=4\n");
+    static const int gpus[] = {8, 5, 0};
+    static const int64_t ids[] = {1, 2, 4}, estimates_s[] = {240 * 60, 60, 9};
+    SCOPED(trace_source) trace = {0};
+    MUST(trace_source_jobs(&trace, 1,
+                           "{'format': 'csv-jobs', 'path': '%s', 'estimate_unit': 'min', 'columns': {'id':"
+                           " 'JobIDRaw', 'submit': 'Submit', 'duration': 'ElapsedRaw', 'gpus': 'AllocTRES',"
+                           " 'estimate': 'TimelimitRaw', 'fate': 'State'}}",
+                           path) == 0);
+    for (size_t i = 0; i < 3; i++) {
+        struct job_record job;
+        CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
+        CHECK_EQ_INT(job.id, ids[i]);
+        CHECK_EQ_INT(job.gpus, gpus[i]);
+        CHECK_EQ_INT(job.estimate_ns, estimates_s[i] * SIM_NS_PER_S);
+    }
+    struct job_record none;
+    CHECK_EQ_INT(trace_source_job(&trace, &none), 0);
+    CHECK_EQ_INT(trace_source_note(&trace, "never-ran"), 1);
+    CHECK_EQ_INT(trace_source_note(&trace, "no-limit"), 2);
+}
+
 TEST(a_table_of_jobs_names_gpu_models)
 {
     const char *path = trace_source_file("models.csv",

@@ -3,6 +3,8 @@
 #include "tests/support/harness.h"
 #include "tests/support/jobrun.h"
 
+#include <string.h>
+
 /* Starts everybody, and warns at each decision of what its parameters say. */
 struct warner {
     int n_codes;
@@ -155,5 +157,33 @@ TEST(checkpoints_of_every_type_need_their_network)
             list.chars);
         CHECK_EQ_INT(rows->code != 0, wrong >= 0);
         if (wrong >= 0) CHECK(strstr(rows->diag.items[0].text, "there is no network") != NULL);
+    }
+}
+
+/* Node types that the scheduler ignores are a row of the run, unless a service uses them or jobs rent their GPUs. */
+TEST(node_types_that_nothing_uses_are_told)
+{
+    static const char chat[] =
+        "'services': {'s': {'llm': 'llama-3-8b', 'replicas': 1, 'pools': {'p': {'gpu': 'a100-80-sxm'}},"
+        " 'trace': {'format': 'generate', 'count': 1}}}, ";
+    static const char market[] = "'market': {'renting': 'as-asked', 'offers': {'o': {'gpu': 'v100-16-sxm',"
+                                 " 'price': '$1/h'}}}, ";
+    static const struct {
+        const char *scheduler, *more;
+        bool is_told;
+    } cases[] = {{"fifo", "", true},  {"srtf", "", true},      {"sia", "", false},
+                 {"gavel", "", false}, {"fifo", market, false}, {"fifo", chat, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct bed_rows *rows = bed_run(
+            BED(.check = true, .quiet = true),
+            "{'cluster': {'nodes': 1, 'gpu': 'v100-16-sxm', 'node_types': {'more': {'nodes': 1,"
+            " 'gpu': 'a100-80-sxm'}}}, %s"
+            "'jobs': {'scheduler': '%s', 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '9s'}]}}}",
+            cases[i].more, cases[i].scheduler);
+        const char *text = bed_warning(rows, "idle-node-types");
+        CHECK_EQ_INT(rows->code, 0);
+        CHECK((text != NULL) == cases[i].is_told);
+        CHECK(text == NULL || strstr(text, "'more'") != NULL);
+        bed_free(rows);
     }
 }

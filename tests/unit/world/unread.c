@@ -49,6 +49,21 @@ TEST(settings_of_jobs)
         {"estimates", JOBS("", "'scheduler': 'fifo', 'estimates': {'law': 'exact'}"), true},
         {"estimates", JOBS("", "'scheduler': 'easy', 'estimates': {'law': 'exact'}"), false},
         {"estimates", JOBS("", "'scheduler': 'fifo', 'estimates': {'law': 'traced'}"), false},
+        {"sigma", JOBS("", "'scheduler': 'easy', 'estimates': {'sigma': 0.5}"), true},
+        {"sigma", JOBS("", "'scheduler': 'easy', 'estimates': {'law': 'uniform', 'sigma': 0.5}"), true},
+        {"sigma", JOBS("", "'scheduler': 'easy', 'estimates': {'law': 'lognormal', 'sigma': 0.5}"), false},
+        {"sigma", JOBS("", "'scheduler': 'easy', 'estimates': {'sigma': 1}"), false},
+        {"most", JOBS("", "'scheduler': 'easy', 'estimates': {'law': 'lognormal', 'most': 3}"), true},
+        {"most", JOBS("", "'scheduler': 'easy', 'estimates': {'law': 'uniform', 'most': 3}"), false},
+        {"parallel_frac", TYPE("'speedup': {'parallel_frac': 0.9}"), true},
+        {"parallel_frac", TYPE("'speedup': {'law': 'power', 'parallel_frac': 0.9}"), true},
+        {"parallel_frac", TYPE("'speedup': {'law': 'amdahl', 'parallel_frac': 0.9}"), false},
+        {"exponent", TYPE("'speedup': {'law': 'amdahl', 'exponent': 0.9}"), true},
+        {"exponent", TYPE("'speedup': {'law': 'power', 'exponent': 0.9}"), false},
+        {"linear_below_one", TYPE("'speedup': {'linear_below_one': true}"), true},
+        {"linear_below_one", TYPE("'speedup': {'law': 'power', 'linear_below_one': true}"), false},
+        {"points", TYPE("'speedup': {'points': [{'gpus': 1, 'speed': 1}]}"), true},
+        {"points", TYPE("'speedup': {'law': 'table', 'points': [{'gpus': 1, 'speed': 1}]}"), false},
         {"preemptible", JOBS("", "'preemptible': true"), true},
         {"preemptible", JOBS("", "'preemptible': false"), false},
         {"yield", JOBS("", "'yield': 'least-work'"), true},
@@ -67,6 +82,12 @@ TEST(settings_of_saves)
     static const struct unread_case cases[] = {
         {"overlap", TYPE("'checkpoint': {'overlap': '1s'}"), true},
         {"overlap", TYPE("'checkpoint': {'model': 'fastpersist', 'overlap': '1s'}"), false},
+        {"model", TYPE("'checkpoint': {'model': 'fastpersist'}"), true},
+        {"model", TYPE("'checkpoint': {'model': 'fastpersist', 'overlap': '0s'}"), true},
+        {"model", TYPE("'checkpoint': {'model': 'fastpersist', 'overlap': '1s'}"), false},
+        {"model", TYPE("'checkpoint': {'model': 'synchronous'}"), false},
+        {"params", TYPE("'checkpoint': {'params': 7e9, 'bytes': '9GB'}"), true},
+        {"params", TYPE("'checkpoint': {'params': 7e9}"), false},
         {"gpu_copy", TYPE("'checkpoint': {'gpu_copy': '1GB/s'}"), true},
         {"gpu_copy", TYPE("'checkpoint': {'model': 'datastates', 'gpu_copy': '1GB/s'}"), false},
         {"gpu_buffer", TYPE("'checkpoint': {'gpu_buffer': '1GB'}"), true},
@@ -207,6 +228,19 @@ TEST(a_power_that_no_gpu_draws_is_told)
         CHECK_EQ_INT(rows->diag.n_warnings, cases[i].n_warnings);
         bed_free(rows);
     }
+}
+
+/* Schedulers that go by deadlines say so where no job has one. */
+TEST(deadlines_that_no_job_has_are_missed)
+{
+    static const char *const schedulers[] = {"edf", "elasticflow", "chronus", "fifo"};
+    static const char deadlines[] = ", 'deadlines': {'least': 0.5, 'most': 1.5}";
+    for (size_t i = 0; i < sizeof schedulers / sizeof *schedulers; i++)
+        for (int given = 0; given < 2; given++) {
+            char scenario[512];
+            snprintf(scenario, sizeof scenario, JOBS("", "'scheduler': '%s'%s"), schedulers[i], given ? deadlines : "");
+            CHECK(finds(scenario, "goes by deadlines, and no job has one") == (i < 3 && !given));
+        }
 }
 
 /* Half of the jobs may outrun twice their estimates, and a few say nothing; schedulers that read none do not care. */

@@ -1,49 +1,20 @@
-/* The scenario is asked, not the run: a node type may be idle in a run although something could use it. */
-#include "sim/cli/run/idle_types.h"
+#include "sim/cli/run/misfits.h"
 
 #include "sim/core/text.h"
+#include "sim/world/idle_types.h"
 #include "sim/world/jobs/job_types.h"
 #include "sim/world/jobs/jobs.h"
-#include "sim/world/policy/scheduler.h"
 
 #include <string.h>
 
 /* Names of types in a hint. */
 enum { SHOWN_TYPES = JOB_TYPES_UNNAMED - 1 };
 
-/* Whether a pool of a service takes GPUs of this node type. */
-static bool serves_on(const struct scenario *scenario, const struct node_type_config *type)
-{
-    for (size_t i = 0; i < scenario->services.n; i++) {
-        const struct service_config *service = scenario_service(scenario, i);
-        for (size_t p = 0; p < service_n_pools(service); p++) {
-            const struct pool_config pool = service_pool(service, p);
-            const char *gpu = pool.gpu != NULL ? pool.gpu : scenario->cluster.nodes.gpu;
-            if (gpu != NULL && type->gpu != NULL && strcmp(gpu, type->gpu) == 0) return true;
-        }
-    }
-    return false;
-}
-
 void warn_idle_types(const struct setup *setup, struct diag *diag)
 {
-    const struct scenario *scenario = &setup->scenario;
-    const struct scheduler *scheduler = scenario->jobs.scheduler.entry;
-    const struct config_list *types = &scenario->cluster.nodes.node_types;
-    const bool is_rented = scenario->market.renting.entry != NULL;
-    if (scenario->jobs.trace.entry == NULL || scheduler->uses_node_types || is_rented) return;
-    struct text names;
-    size_t n = 0;
-    text_init(&names);
-    for (size_t i = 0; i < types->n; i++) {
-        const struct node_type_config *type = (const struct node_type_config *)types->items + i;
-        if (!serves_on(scenario, type)) text_printf(&names, "%s'%s'", n++ > 0 ? ", " : "", type->name);
-    }
-    if (n > 0 && !names.failed)
-        diag_warning(
-            diag, config_where(setup->config, "cluster.node_types"), "'gavel' places jobs on them; else leave them out",
-            "scheduler '%s' ignores further node types: nothing runs on %s", scheduler->policy.name, names.chars);
-    text_fini(&names);
+    char text[DIAG_TEXT_CHARS];
+    if (idle_types_find(&setup->scenario, text, sizeof text))
+        diag_warning(diag, config_where(setup->config, "cluster.node_types"), NULL, "%s", text);
 }
 
 void warn_trace_misfit(const struct setup *setup, struct diag *diag)
