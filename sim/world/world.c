@@ -352,6 +352,7 @@ static void warn_unread(const struct world *world)
                                    .cluster = world->cluster,
                                    .most_tdp_w = world->power != NULL ? power_most_tdp_w(world->power) : (double)NAN,
                                    .reads_estimates = world->jobs != NULL && jobs_reads_estimates(world->jobs),
+                                   .may_migrate = world->jobs != NULL && jobs_may_migrate(world->jobs),
                                    .diag = world->site.diag};
     scenario_warn_unread(&env);
 }
