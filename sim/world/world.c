@@ -414,8 +414,9 @@ void world_say_time_errors(const struct world *world, struct time_errors *errors
     for (size_t i = 0; i < world->n_services; i++) service_say_time_errors(world->services[i], errors);
 }
 
-int world_warn_kernels(const struct world *world, const char *where, struct diag *diag)
+int world_warn_ahead(const struct world *world, const char *where, struct diag *diag)
 {
+    if (world->power != NULL) power_warn_brake(world->power, diag);
     for (size_t i = 0; i < world->n_services; i++)
         if (service_warn_kernels(world->services[i], where, diag) != 0) return SIM_E_NOMEM;
     return 0;

@@ -1,6 +1,6 @@
 /* Warnings at the end of a run about defaults of a service that decide its result, and that its user may not know of:
  * the time of a restart after a failure, the nodes of its replicas, KV reserved for outputs. Also outputs
- * that the batcher cuts, and kernels that do not fit the engine of a pool. */
+ * that the batcher cuts. */
 #include "sim/world/cluster/cluster.h"
 #include "sim/world/service/scaling_state.h"
 
@@ -191,68 +191,6 @@ int service_emit_hints(const struct service *service)
     for (size_t i = 0; i < service->fleet.n_pools && code == 0; i++) {
         code = emit_restart_time(service, &service->fleet.pools[i]);
         if (code == 0) code = emit_reservation(service, &service->fleet.pools[i]);
-    }
-    return code;
-}
-
-/* --- Kernels --- */
-
-/* "service 'chat', pool 'decode'". */
-static void say_pool(const struct service *service, const struct fleet_pool *pool, struct text *text)
-{
-    text_printf(text, "service '%s'", service->config->name);
-    if (pool->config.name != NULL) text_printf(text, ", pool '%s'", pool->config.name);
-}
-
-/* Weights in nvfp4 on a GPU without units for it, such as those before Blackwell: they are widened before each product
- * (weight_kernels). vLLM does so: vllm/model_executor/layers/quantization/utils/marlin_utils_fp4.py. */
-static int emit_emulation(const struct service *service, const struct fleet_pool *pool)
-{
-    struct text text;
-    if (service->llm.weights != FORMAT_NVFP4 || pool->gpu.peak_flop_per_s[FORMAT_NVFP4] > 0.0) return 0;
-    text_init(&text);
-    say_pool(service, pool, &text);
-    text_printf(&text,
-                ": %s has no units for products in nvfp4: weights are widened first, which not every engine can do",
-                pool->gpu.name);
-    const int code = text.failed ? SIM_E_NOMEM : service_emit_warning(service, "emulated", 1, text.chars);
-    text_fini(&text);
-    return code;
-}
-
-int service_emit_kernels(const struct service *service, const struct fleet_pool *pool)
-{
-    const struct iteration_model *model = &pool->env.model;
-    struct text text;
-    const int emulated = emit_emulation(service, pool);
-    if (emulated != 0 || model->other_kernels == NULL) return emulated;
-    text_init(&text);
-    say_pool(service, pool, &text);
-    text_printf(&text, ": %s", model->other_kernels);
-    if (model->fitting_kernels != NULL) text_printf(&text, "; %s", model->fitting_kernels);
-    const int code = text.failed ? SIM_E_NOMEM : service_emit_warning(service, "kernels", 1, text.chars);
-    text_fini(&text);
-    return code;
-}
-
-int service_warn_kernels(const struct service *service, const char *where, struct diag *diag)
-{
-    static const char listed[] = "'orrery list kernels' shows what was measured";
-    int code = 0;
-    for (size_t i = 0; code == 0 && i < service->fleet.n_pools; i++) {
-        const struct fleet_pool *pool = &service->fleet.pools[i];
-        const struct iteration_model *model = &pool->env.model;
-        struct text name, hint;
-        if (model->other_kernels == NULL) continue;
-        text_init(&name);
-        text_init(&hint);
-        say_pool(service, pool, &name);
-        if (model->fitting_kernels != NULL) text_printf(&hint, "%s; ", model->fitting_kernels);
-        text_add(&hint, listed);
-        code = name.failed || hint.failed ? diag_nomem(diag) : 0;
-        if (code == 0) diag_warning(diag, where, hint.chars, "%s: %s", name.chars, model->other_kernels);
-        text_fini(&hint);
-        text_fini(&name);
     }
     return code;
 }

@@ -75,13 +75,19 @@ TEST(tiers_that_hold_nothing)
     static const struct unread_case cases[] = {
         {"kv.tiers.a", TIERS("{'policy': 'vllm-cpu', 'cpu_offload': '2GB'}"), false},
         {"kv.tiers.b", TIERS("{'policy': 'vllm-cpu', 'cpu_offload': '2GB'}"), true},
-        {"kv.tiers.b", TIERS("{'policy': 'flexgen', 'gpu_batch': 4, 'weights_gpu': 0.5, 'weights_host': 0.5, "
-                             "'cache_gpu': 0.5, 'cache_host': 0.5}"), true},
-        {"kv.tiers.b", TIERS("{'policy': 'flexgen', 'gpu_batch': 4, 'weights_gpu': 0.5, 'weights_host': 0.4, "
-                             "'cache_gpu': 0.5, 'cache_host': 0.5}"), false},
+        {"kv.tiers.b",
+         TIERS("{'policy': 'flexgen', 'gpu_batch': 4, 'weights_gpu': 0.5, 'weights_host': 0.5, "
+               "'cache_gpu': 0.5, 'cache_host': 0.5}"),
+         true},
+        {"kv.tiers.b",
+         TIERS("{'policy': 'flexgen', 'gpu_batch': 4, 'weights_gpu': 0.5, 'weights_host': 0.4, "
+               "'cache_gpu': 0.5, 'cache_host': 0.5}"),
+         false},
         /* what lies on a drive is read through the host */
-        {"kv.tiers.a", TIERS("{'policy': 'flexgen', 'gpu_batch': 4, 'weights_gpu': 1, 'weights_host': 0, "
-                             "'cache_gpu': 0.5, 'cache_host': 0}"), false},
+        {"kv.tiers.a",
+         TIERS("{'policy': 'flexgen', 'gpu_batch': 4, 'weights_gpu': 1, 'weights_host': 0, "
+               "'cache_gpu': 0.5, 'cache_host': 0}"),
+         false},
         /* preempted sequences go there */
         {"kv.tiers.a", TIERS("{'policy': 'vllm-cpu', 'cpu_offload': '0GB', 'swap': true}, 'block_tokens': 16}, "
                              "'batching': {'policy': 'vllm-v0'"), false},
@@ -97,8 +103,9 @@ TEST(tiers_of_pools)
     "{'cluster': {'gpu': 'a100-80-sxm', 'nodes': 1}, 'services': {'s': {'llm': 'llama-3-8b', 'kv': {'tiers': "         \
     "{'a': {'device': 'host-dram-pcie4'}, 'b': {'device': 'samsung-980-pro'}}, 'offload': 'vllm-cpu'}, 'pools': "      \
     "{'p': {" first "}, 'q': {" second "}}, 'trace': {'format': 'generate', 'count': 2}}}}"
-    static const char own[] = "'kv': {'tiers': {'c': {'device': 'host-dram-pcie4'}, 'd': {'device': 'samsung-980-pro'}}, "
-                              "'offload': 'vllm-cpu'}";
+    static const char own[] =
+        "'kv': {'tiers': {'c': {'device': 'host-dram-pcie4'}, 'd': {'device': 'samsung-980-pro'}}, "
+        "'offload': 'vllm-cpu'}";
     static const struct unread_case cases[] = {
         {"'kv.tiers.b", POOLS("", ""), true},
         {"'kv.tiers.a", POOLS("", ""), false},
