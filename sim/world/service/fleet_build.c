@@ -238,16 +238,6 @@ const char *fleet_place_of(const struct fleet *fleet, const struct fleet_pool *p
     return path != NULL ? config_where(fleet->env->site->config, path) : "";
 }
 
-/* Where the cost of a pool is given: pools that share that of the service have one place. */
-static const char *place_of_cost(const struct fleet *fleet, const struct fleet_pool *pool)
-{
-    const struct config *config = fleet->env->site->config;
-    const char *own = fleet_path_of(fleet, pool, "cost");
-    if (own != NULL && config_is_given(config, own)) return config_where(config, own);
-    const char *shared = arena_printf(fleet->env->site->arena, "services.%s.cost", fleet->config->name);
-    return shared != NULL ? config_where(config, shared) : "";
-}
-
 /* At an end of the interval, times are those of the model by its error, where that is known. */
 static int find_time_error(const struct cost_request *request, enum time_case time_case, struct fleet_pool *pool)
 {
@@ -271,7 +261,7 @@ static int build_model(const struct fleet *fleet, struct fleet_pool *pool)
                                          .data_parallel = pool->config.data_parallel, .diag = env->site->diag,
                                          .nodes = pool_nodes(&pool->config, per_node, network),
                                          .host_waits = pool_host_waits(fleet->config, &pool->config),
-                                         .where = place_of_cost(fleet, pool),
+                                         .where = fleet_place_of_cost(fleet, pool),
                                          .tensor_where = fleet_place_of(fleet, pool, "tensor_parallel"),
                                          .pipeline_where = fleet_place_of(fleet, pool, "pipeline_parallel")};
     int code = cost_build(&pool->config.cost, &request, model);

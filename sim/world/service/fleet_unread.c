@@ -30,6 +30,13 @@ static void warn_if_given(const struct fleet *fleet, const char *key, const char
     if (path != NULL) warn(fleet, path, key, why);
 }
 
+const char *fleet_place_of_cost(const struct fleet *fleet, const struct fleet_pool *pool)
+{
+    const char *own = fleet_path_of(fleet, pool, "cost"), *shared = service_path(fleet, "cost");
+    const char *path = is_given(fleet, own) ? own : shared;
+    return path != NULL ? config_where(fleet->env->site->config, path) : "";
+}
+
 /* --- Settings that pools override --- */
 
 static bool every_pool_gives(const struct fleet *fleet, const char *key)

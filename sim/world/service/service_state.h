@@ -40,7 +40,7 @@ struct feed {
     int32_t n_chunks, chunk_capacity;
 };
 
-/* Prompts that begin like earlier ones, of a service without a prefix cache (service_repeats.c). */
+/* Prompts that begin like earlier ones, of a service without a prefix cache (service_hints.c). */
 struct prompt_repeats {
     struct key_map blocks; /* seen so far, by their keys */
     int64_t n_prompts, tokens, repeated_tokens;
@@ -103,8 +103,8 @@ int service_admit(struct service *service, const struct awaited *awaited);
 /* Copies the keys of the prompt's blocks, if prefixes are cached. Returns 0 or SIM_E_NOMEM. */
 int service_keep_prefix(struct service *service, struct awaited *awaited);
 
-/* Counts what a prompt repeats of earlier ones; emits a warning if that is much (service_repeats.c). Return 0, SIM_E_NOMEM
- * or the sink's code. */
+/* Counts what a prompt repeats of earlier ones; emits a warning if that is much (service_hints.c). Return 0,
+ * SIM_E_NOMEM or the sink's code. */
 int service_see_prompt(struct service *service, const struct request_record *record);
 int service_emit_repeats(const struct service *service);
 
@@ -198,7 +198,7 @@ int service_emit_hints(const struct service *service);
 /* The node that holds all of at least two replicas, where the site has others; -1: none does (service_hints.c). */
 int32_t service_only_node(const struct service *service);
 
-/* Emits warnings about the models of pools (service_remarks.c): of time and price, of memory, of power. Return 0 or the
+/* Emits warnings about the models of pools (service_hints.c): of time and price, of memory, of power. Return 0 or the
  * sink's code. */
 int service_emit_models(const struct service *service);
 int service_emit_memory(const struct service *service);
