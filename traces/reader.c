@@ -49,16 +49,22 @@ static bool is_absent(const struct reader *reader, size_t field)
     return reader->offsets != NULL && reader->offsets[field] == READER_ABSENT;
 }
 
-/* Notes the problem of the current row, at an offset into its field. */
-__attribute__((format(printf, 5, 0))) static enum row_result
-note_problem(struct reader *reader, int position, size_t offset, const char *hint, const char *format, va_list args)
+/* The place of a field of the current row, at an offset into it. */
+static void place_of(const struct reader *reader, int position, size_t offset, char where[DIAG_WHERE_CHARS])
 {
-    char where[DIAG_WHERE_CHARS], text[DIAG_TEXT_CHARS];
     const size_t field = position >= 0 ? (size_t)position : 0;
     if (reader->offsets == NULL)
         csv_where(reader->csv, field, offset, where);
     else
         csv_where(reader->csv, 0, is_absent(reader, field) ? 0 : reader->offsets[field] + offset, where);
+}
+
+/* Notes the problem of the current row, at an offset into its field. */
+__attribute__((format(printf, 5, 0))) static enum row_result
+note_problem(struct reader *reader, int position, size_t offset, const char *hint, const char *format, va_list args)
+{
+    char where[DIAG_WHERE_CHARS], text[DIAG_TEXT_CHARS];
+    place_of(reader, position, offset, where);
     vsnprintf(text, sizeof text, format, args);
     diag_error(&reader->problem, SIM_E_DATA, where, hint != NULL ? hint : FIX_HINT, "%s", text);
     return ROW_BAD;
@@ -168,11 +174,25 @@ bool reader_f64(struct reader *reader, int column, double min, double *value)
     return unexpected(reader, column, expected);
 }
 
+/* Counts times that have a zone where the column's first one has none, or none where that has one. */
+static void see_zone(struct reader *reader, int column, bool has_zone)
+{
+    enum column_zones *zones = &reader->zones[column];
+    const enum column_zones mine = has_zone ? ZONES_NAMED : ZONES_ABSENT;
+    if (*zones == ZONES_UNKNOWN) *zones = mine;
+    if (*zones == mine) return;
+    char *where = notes_count(&reader->notes, "mixed-zones",
+                              "times with and without a zone are in one column: those without are taken as UTC");
+    if (where != NULL) place_of(reader, reader->positions[column], 0, where);
+}
+
 static bool read_calendar(struct reader *reader, int column, sim_ns *value)
 {
     struct csv_field field = reader_text(reader, column);
-    enum number_status status = number_timestamp(field.chars, field.n_chars, value);
+    bool has_zone;
+    enum number_status status = number_timestamp_zoned(field.chars, field.n_chars, value, &has_zone);
     if (status == NUMBER_BAD) return unexpected(reader, column, "a time such as 2023-11-16 18:15:46.68");
+    see_zone(reader, column, has_zone);
     bool fits = status == NUMBER_OK && *value >= 0 && *value <= READER_MAX_CALENDAR_NS;
     return fits || unexpected(reader, column, "between the years 1970 and 2116");
 }

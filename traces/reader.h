@@ -60,6 +60,9 @@ struct widest_row {
     char where[DIAG_WHERE_CHARS];
 };
 
+/* Whether the times of a column name their zones, by the first of them. */
+enum column_zones { ZONES_UNKNOWN, ZONES_ABSENT, ZONES_NAMED };
+
 struct reader {
     struct stream stream;
     struct row_format format;
@@ -75,6 +78,7 @@ struct reader {
     /* In the line, of fields that a format took out of the row's only one, or READER_ABSENT; NULL: there are none. */
     const size_t *offsets;
     const char *latest[READER_MAX_COLUMNS]; /* last interned text of each column, which often repeats */
+    enum column_zones zones[READER_MAX_COLUMNS];
     int64_t row;                            /* 0-based, of the current row */
     int64_t n_rows, n_kept, n_bad;
     sim_ns last_ns;

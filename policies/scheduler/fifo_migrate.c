@@ -98,4 +98,5 @@ const struct scheduler scheduler_fifo_migrate = {
     .decide = migrate_decide,
     .wants_speed_events = true,
     .ignores_estimates = true,
+    .migrates = true,
 };

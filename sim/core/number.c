@@ -305,16 +305,18 @@ static bool scan_zone(const char *at, const char *end, int64_t *offset_s)
     return true;
 }
 
-enum number_status number_timestamp(const char *chars, size_t n_chars, sim_ns *value)
+enum number_status number_timestamp_zoned(const char *chars, size_t n_chars, sim_ns *value, bool *has_zone)
 {
     const char *at = chars, *end = chars + n_chars;
     int64_t days, seconds = 0, ns = 0, offset_s = 0;
     bool basic;
+    *has_zone = false;
     if (!scan_date(&at, end, &basic, &days) || (basic && at == end)) return NUMBER_BAD;
     if (at < end) {
         if (*at != 'T' && *at != 't' && (basic || *at != ' ')) return NUMBER_BAD;
         at++;
         if (!scan_clock(&at, end, basic, &seconds, &ns) || !scan_zone(at, end, &offset_s)) return NUMBER_BAD;
+        *has_zone = at < end;
     }
     int64_t total = days * 86400 + seconds - offset_s;
     if (__builtin_mul_overflow(total, SIM_NS_PER_S, &total) || __builtin_add_overflow(total, ns, &total)) {
@@ -322,6 +324,12 @@ enum number_status number_timestamp(const char *chars, size_t n_chars, sim_ns *v
     }
     *value = total;
     return NUMBER_OK;
+}
+
+enum number_status number_timestamp(const char *chars, size_t n_chars, sim_ns *value)
+{
+    bool has_zone;
+    return number_timestamp_zoned(chars, n_chars, value, &has_zone);
 }
 
 void timestamp_show(sim_ns value, char text[TIMESTAMP_CHARS])

@@ -5,6 +5,7 @@
 
 #include "sim/core/units.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,6 +30,9 @@ enum number_status number_ns(const char *chars, size_t n_chars, sim_ns unit_ns, 
  * "T" before the hour, without seconds, without a time of day, with a decimal comma, or "20231116T181546Z". The zone is
  * "Z", " UTC" or an offset such as "+08:00"; without one it is UTC. Digits past the ninth are dropped. */
 enum number_status number_timestamp(const char *chars, size_t n_chars, sim_ns *value);
+
+/* As number_timestamp, and whether the time names its zone. */
+enum number_status number_timestamp_zoned(const char *chars, size_t n_chars, sim_ns *value, bool *has_zone);
 
 /* The text of a calendar time from 1970 on, which number_timestamp reads back: "2026-03-01T08:00:00.75Z". */
 enum { TIMESTAMP_CHARS = 40 };

@@ -262,7 +262,7 @@ static void read_sample(struct config_reading *reading, const struct json_node *
     read_keys(reading, node, "a sample", known);
     read_member(reading, node, "n", "a sample");
     const struct json_node *ranges = read_member(reading, node, "ranges", "a sample");
-    struct sampling sampling = {.is_sobol = read_choice(reading, node, "sample", kinds, "random") == 1,
+    struct sampling sampling = {.is_sobol = read_choice(reading, node, "sample", kinds) == 1,
                                 .n = (size_t)read_integer(reading, node, "n", 1, 1e6, 1),
                                 .seed = read_integer(reading, node, "seed", 0, 9e15, 1), .axis = axes->n};
     if (ranges == NULL || !is_filled_object(reading, ranges, "'ranges'")) return;

@@ -90,13 +90,11 @@ double read_real(struct config_reading *reading, const struct json_node *object,
 }
 
 int read_choice(struct config_reading *reading, const struct json_node *object, const char *key,
-                const char *const *choices, const char *value)
+                const char *const *choices)
 {
     const struct config_field field = {.name = key, .kind = CONFIG_CHOICE, .choices = choices};
     int chosen = 0;
-    while (choices[chosen] != NULL && strcmp(choices[chosen], value) != 0) chosen++;
-    int fallback = chosen;
-    return read_scalar(reading, object, &field, &chosen) ? chosen : fallback;
+    return read_scalar(reading, object, &field, &chosen) ? chosen : 0;
 }
 
 void *read_alloc(struct config_reading *reading, size_t count, size_t bytes_each)
@@ -324,7 +322,7 @@ static void read_column(struct config_reading *reading, const struct json_node *
     read_keys(reading, node, "a range", known);
     const struct json_node *from = read_member(reading, node, "from", "a range");
     const struct json_node *to = read_member(reading, node, "to", "a range");
-    bool is_log = read_choice(reading, node, "scale", scales, "linear") == 1;
+    bool is_log = read_choice(reading, node, "scale", scales) == 1;
     if (from != NULL && to != NULL) range_read(reading, from, to, is_log, &column->range);
 }
 

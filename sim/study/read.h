@@ -26,7 +26,7 @@ int64_t read_integer_value(struct config_reading *reading, const struct json_nod
 double read_real(struct config_reading *reading, const struct json_node *object, const char *key, double min,
                  double max, double value);
 int read_choice(struct config_reading *reading, const struct json_node *object, const char *key,
-                const char *const *choices, const char *value);
+                const char *const *choices); /* the first one is the default */
 
 /* Allocates in the reading's arena; reports when out of memory. */
 void *read_alloc(struct config_reading *reading, size_t count, size_t bytes_each);

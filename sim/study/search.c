@@ -94,7 +94,7 @@ static void read_bracket(struct config_reading *reading, const struct json_node 
     static const char *const scales[] = {"linear", "log", NULL};
     const struct json_node *from = read_member(reading, node, "from", "a search");
     const struct json_node *to = read_member(reading, node, "to", "a search");
-    bool is_log = read_choice(reading, node, "scale", scales, "linear") == 1;
+    bool is_log = read_choice(reading, node, "scale", scales) == 1;
     if (from == NULL || to == NULL || !range_read(reading, from, to, is_log, &search->range)) return;
     search->range.like = from->kind == JSON_STRING ? arena_strdup(reading->arena, from->text) : NULL;
     if (!(search->range.from < search->range.to))
@@ -115,7 +115,7 @@ const struct study_search *search_read(struct config_reading *reading, const str
         config_report(reading, node, NULL, "a search has either 'largest' or 'smallest', which name a key");
     search->is_largest = largest != NULL;
     search->key = largest != NULL ? largest : smallest;
-    search->is_every_seed = read_choice(reading, node, "over", overs, "mean") == 1;
+    search->is_every_seed = read_choice(reading, node, "over", overs) == 1;
     search->tolerance = read_real(reading, node, "tolerance", 1e-9, 1, 0.01);
     read_bracket(reading, node, search);
     const struct json_node *where = read_member(reading, node, "where", "a search");

@@ -270,7 +270,7 @@ static void read_study(struct config_reading *reading, const struct json_node *r
     study->question = read_text(reading, root, "question", "");
     study->skips_recorded = !read_bool(reading, root, "recorded", true);
     study->has_intervals = read_bool(reading, root, "intervals", false);
-    study->keep = keeps[read_choice(reading, root, "keep", keeps, "metrics")];
+    study->keep = keeps[read_choice(reading, root, "keep", keeps)];
     study->scenario = find_scenario(reading, root, source->scenario);
     study->directory = directory_of(reading, json_member(root, "axes") != NULL ? json_member(root, "axes") : root);
     study->axes = axes;

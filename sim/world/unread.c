@@ -99,6 +99,22 @@ static void warn_racks(const struct unread_env *env)
         warn(env, "all nodes are in one rack", "set 'cluster.nodes_per_rack'", "jobs.network_penalty.racks");
 }
 
+static bool has_one_node(const struct cluster *cluster)
+{
+    return cluster->n_nodes == 1 && cluster->next == NULL;
+}
+
+static void warn_migrations(const struct unread_env *env)
+{
+    static const char path[] = "jobs.restart.migrate";
+    if (isnan(env->scenario->jobs.restart.migrate_s)) return;
+    if (has_one_node(env->cluster))
+        warn(env, "there is one node, so no job moves to another one", "", path);
+    else if (!env->may_migrate)
+        warn(env, "the scheduler moves no running jobs to other nodes",
+             "choose one that does, \"fifo-migrate\", and a placement on nodes", path);
+}
+
 static void warn_saves(const struct unread_env *env)
 {
     const struct config_list *types = &env->scenario->jobs.all_types;
@@ -184,6 +200,7 @@ void scenario_warn_unread(const struct unread_env *env)
         warn_deadlines(env);
         warn_speedups(env);
         warn_racks(env);
+        warn_migrations(env);
         warn_saves(env);
     }
     warn_switches(env);

@@ -19,6 +19,7 @@ struct unread_env {
     const struct cluster *cluster; /* as built: a network may have given it racks */
     double most_tdp_w;             /* of the site's GPUs; NAN: the power of the site is not simulated */
     bool reads_estimates;          /* the scheduler reads estimates of run times */
+    bool may_migrate;              /* it may move running jobs to other nodes */
     struct diag *diag;
 };
 

@@ -354,6 +354,7 @@ static void warn_unread(const struct world *world)
                                    .cluster = world->cluster,
                                    .most_tdp_w = world->power != NULL ? power_most_tdp_w(world->power) : (double)NAN,
                                    .reads_estimates = world->jobs != NULL && jobs_reads_estimates(world->jobs),
+                                   .may_migrate = world->jobs != NULL && jobs_may_migrate(world->jobs),
                                    .diag = world->site.diag};
     scenario_warn_unread(&env);
 }
@@ -415,8 +416,9 @@ void world_say_time_errors(const struct world *world, struct time_errors *errors
     for (size_t i = 0; i < world->n_services; i++) service_say_time_errors(world->services[i], errors);
 }
 
-int world_warn_kernels(const struct world *world, const char *where, struct diag *diag)
+int world_warn_ahead(const struct world *world, const char *where, struct diag *diag)
 {
+    if (world->power != NULL) power_warn_brake(world->power, diag);
     for (size_t i = 0; i < world->n_services; i++)
         if (service_warn_kernels(world->services[i], where, diag) != 0) return SIM_E_NOMEM;
     return 0;

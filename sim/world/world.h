@@ -85,9 +85,9 @@ int world_read_through(struct world *world);
 /* Adds what the ends of the interval rest on. Only worlds with another time_case than TIMES_PREDICTED know it. */
 void world_say_time_errors(const struct world *world, struct time_errors *errors);
 
-/* Warns, at `where`, of kernels that are older than the engine of their pool, newer by years, or of another library.
- * Returns 0 or SIM_E_NOMEM. */
-int world_warn_kernels(const struct world *world, const char *where, struct diag *diag);
+/* Warns of what the rows of a run tell that is known before it. Its brake may slow no GPUs. At `where`: kernels may be
+ * older than the engine of their pool, newer by years, or of another library. Returns 0 or SIM_E_NOMEM. */
+int world_warn_ahead(const struct world *world, const char *where, struct diag *diag);
 
 /* The 90th percentile of the error of the power of the services' GPUs, the largest of them; NAN: one is unknown. */
 double world_power_error(const struct world *world);

@@ -153,6 +153,26 @@ run 0 validate disaggregated --set services.chat.kv.slo_tpot=1s \
     --set 'services.chat.pools.tokens.kv={"offload": "select-n", "tiers": {"host": {"device": "host-dram-pcie4"}}}'
 err "--set services.chat.kv.slo_tpot: warning: 'kv.slo_tpot' has no effect: kv.offload 'none' places nothing"
 
+# What a run tells of the power brake, validate tells before it; of each pool's kernels once.
+cat >"$T/brake.json" <<'END'
+{"cluster": {"gpu": "a100-80-sxm", "server_power": {"idle": "900W", "per_gpu_watt": 1.2},
+             "power": {"budget": "99kW", "commands": {"brake_clock": "3GHz"}}},
+ "services": {"s": {"llm": "llama-3-8b", "pools": {"p": {}, "q": {}}, "trace": {"format": "generate", "count": 2}}}}
+END
+brake='a brake_clock of 3000 MHz does not slow a100-80-sxm: its highest is 1410 MHz'
+run 0 validate "$T/brake.json"
+err "$T/brake.json:2:70: warning: $brake"
+equal "$(grep -c 'orrery list kernels' "$T/err")" 1 'warnings of kernels'
+run 0 run "$T/brake.json"
+out "warning: power-limit: $brake"
+equal "$(grep -c 'warning: kernels' "$T/out")" 1 'warnings of kernels in a run'
+run 0 validate "$T/brake.json" --set cluster.power.commands.brake_clock=1GHz
+grep -q brake_clock "$T/err" && complain 'a brake that slows'
+run 0 validate quickstart --set services.chat.kv.offload=zero-inference \
+    --set 'services.chat.kv.tiers={"host": {"device": "host-dram-pcie4"}, "disk": {"device": "samsung-980-pro"}}'
+err "--set services.chat.kv.tiers: warning: 'kv.tiers.disk' has no effect: kv.offload 'zero-inference' places nothing there"
+equal "$(grep -c 'has no effect' "$T/err")" 1 'tiers without effect'
+
 # Defaults that are written down, as in a resolved scenario, are no settings.
 for scenario in quickstart disaggregated csd-whatif; do
     run 0 run $scenario --keep metrics -q -o "$T/$scenario.db"

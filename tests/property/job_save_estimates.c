@@ -152,7 +152,8 @@ static int mover_decide(void *state, const struct cluster_view *view, struct job
 static const struct scheduler mover = {.policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER), .name = "mover", .summary = "",
                                                   .source = "", .state_bytes = sizeof(struct mover)},
                                        .notify = mover_notify,
-                                       .decide = mover_decide};
+                                       .decide = mover_decide,
+                                       .migrates = true};
 
 /* The job moves to other nodes for 7 s at a time, also amid saves and while its nodes stand still. Saves beside the
  * work do not stall it. Every 250 s it loses the work that no save has, and waits 5 s before it reads its state for

@@ -59,7 +59,8 @@ static struct scheduler wanderer_of(int (*decide)(void *, const struct cluster_v
                                          .name = "wanderer", .summary = "", .source = "",
                                          .state_bytes = sizeof(struct wanderer)},
                               .notify = wanderer_notify,
-                              .decide = decide};
+                              .decide = decide,
+                              .migrates = decide == wanders_decide};
 }
 
 /* --- Runs --- */

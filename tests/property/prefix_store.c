@@ -278,6 +278,21 @@ TEST(a_router_may_see_the_tiers)
     CHECK(computed[1] < 0.97 * computed[0]);
 }
 
+/* Of replicas of which only the first has a store, each alone with its request: nothing is stored at the other one, so
+ * the first of equals takes all. */
+TEST(a_replica_without_a_store_has_nothing_stored)
+{
+    struct bed_rows *rows = bed_ok(
+        &checked,
+        "{" CLUSTER ", 'services': {'chat': {'llm': 'llama-3.1-8b', 'cost': 'roofline', 'routing': {'policy': "
+        "'prefix-aware', 'store_weight': 1}, 'pools': {'p': {'kv': {'blocks': 2600, 'prefix_cache': 'lru', "
+        "'prefix_store': {%s}}}, 'q': {'kv': {'blocks': 2600, 'prefix_cache': 'lru'}}}, 'trace': {" SESSIONS
+        ", 'rate_scale': 1e-3}}}}",
+        stores[0]);
+    CHECK(rows->n_requests > 10);
+    for (size_t i = 0; i < rows->n_requests; i++) CHECK_EQ_INT(rows->requests[i].replica, 0);
+}
+
 /* --- What is lost and what stays --- */
 
 /* A node fails every 4 s; tiers of either device, shared. */

@@ -191,3 +191,29 @@ TEST(usage_is_a_step_function)
         usage_fini(&usage);
     }
 }
+
+static int64_t count_points(const struct usage *usage, uint32_t root)
+{
+    const struct usage_point *point = &usage->points[root];
+    return root == 0 ? 0 : 1 + count_points(usage, point->left) + count_points(usage, point->right);
+}
+
+/* Points are where the function changes, and nowhere else: schedulers that add and remove spans keep few. */
+TEST(usage_has_a_point_per_change)
+{
+    enum { MOST_NS = 30, STEPS = 400 };
+    struct usage usage = {0};
+    struct rng rng = test_rng(3, "usage_points", 0);
+    int64_t gpus[MOST_NS + 1] = {0};
+    for (int step = 0; step < STEPS; step++) {
+        const sim_ns from_ns = (sim_ns)rng_below(&rng, MOST_NS),
+                     to_ns = from_ns + 1 + (sim_ns)rng_below(&rng, (uint64_t)(MOST_NS - from_ns));
+        const int64_t added = (int64_t)rng_below(&rng, 5) - 2;
+        CHECK_EQ_INT(usage_add(&usage, from_ns, to_ns, added), 0);
+        for (sim_ns t = from_ns; t < to_ns; t++) gpus[t] += added;
+        int64_t n_changes = gpus[0] != 0;
+        for (int t = 1; t <= MOST_NS; t++) n_changes += gpus[t] != gpus[t - 1];
+        CHECK_EQ_INT(count_points(&usage, usage.root), n_changes);
+    }
+    usage_fini(&usage);
+}

@@ -114,3 +114,23 @@ TEST(nothing_meets_it)
     CHECK_EQ_INT(sizing_best(&sizing, best, 1), 0);
     CHECK(sizing.n_tries <= 6);
 }
+
+/* Of options that cost the same, those that stand first are first, also where not all of them are wanted. */
+TEST(equal_costs_keep_the_order_of_the_options)
+{
+    static const int64_t replicas[] = {1, 2, 1, 4};
+    static const size_t order[] = {3, 0, 1, 2};
+    struct sizing sizing;
+    struct sizing_option options[] = {{.replica_usd_per_h = 4, .least = 1, .most = 9},
+                                      {.replica_usd_per_h = 2, .least = 1, .most = 9, .group = 1},
+                                      {.replica_usd_per_h = 4, .least = 1, .most = 9, .group = 2},
+                                      {.replica_usd_per_h = 0.5, .least = 1, .most = 9, .group = 3}};
+    size_t best[4];
+    sizing_start(&sizing, options, 4, 4);
+    for (size_t i = 0; i < 4; i++)
+        sizing_tell(&sizing, &(struct sizing_try){.option = i, .replicas = replicas[i]}, SIZING_MEETS);
+    for (size_t most = 1; most <= 4; most++) {
+        CHECK_EQ_INT(sizing_best(&sizing, best, most), most);
+        for (size_t rank = 0; rank < most; rank++) CHECK_EQ_INT(best[rank], order[rank]);
+    }
+}

@@ -297,7 +297,7 @@ static int validate(struct cli *cli, const struct cli_call *call)
     if (code == 0) code = world_read_through(world);
     if (code == 0) answer_print(cli->out, "%s: ok\n", call->arguments[0]);
     if (code == 0) warn_idle_types(&setup, &cli->diag);
-    if (code == 0) code = world_warn_kernels(world, call->arguments[0], &cli->diag);
+    if (code == 0) code = world_warn_ahead(world, call->arguments[0], &cli->diag);
     world_destroy(world);
     setup_fini(&setup);
     return code;

@@ -536,7 +536,10 @@ static bool may_migrate(const struct job *job, int32_t node_type, const char *re
     const int32_t n_types = jobs_used_types(jobs);
     const bool there_is = node_type >= 0 && node_type < n_types;
     if (jobs->plan.code < 0) return false;
-    if (job->view.state != JOB_RUNNING || !there_is)
+    if (!jobs->scheduler->migrates)
+        job_plan_blame(jobs, &jobs->scheduler->policy, "moves job %lld, and does not set 'migrates' (reason: %s)",
+                       (long long)job->view.id, reason);
+    else if (job->view.state != JOB_RUNNING || !there_is)
         job_plan_blame(jobs, &jobs->scheduler->policy, "moves job %lld, which is %s, to node type %d%s (reason: %s)",
                        (long long)job->view.id, state_name(job->view.state), node_type,
                        there_is ? "" : ", which does not exist", reason);

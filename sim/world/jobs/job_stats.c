@@ -193,6 +193,11 @@ bool jobs_reads_estimates(const struct jobs *jobs)
     return scheduler->reads_estimates == NULL || scheduler->reads_estimates(jobs->scheduler_state);
 }
 
+bool jobs_may_migrate(const struct jobs *jobs)
+{
+    return jobs->scheduler->migrates && jobs->placer != NULL;
+}
+
 bool jobs_has_exact_estimates(const struct jobs *jobs)
 {
     return jobs->stats.n_submitted > 0 && jobs->stats.n_estimated == 0 && jobs_reads_estimates(jobs);

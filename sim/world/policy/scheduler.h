@@ -69,7 +69,7 @@ bool job_plan_resize(struct job_plan *plan, const struct job_view *job, double g
 /* Moves a running job to other nodes of this node type; the placer is asked as if the job held nothing. Returns false
  * and changes nothing if there is no room, if the job would stay on its nodes, or if it would be slower than
  * `least_speed` (job_view.speed; 0: any). A moved job loses no work. It works again after restart.migrate plus what is
- * left of an earlier wait. */
+ * left of an earlier wait. A scheduler without `migrates` that calls it is at fault. */
 bool job_plan_migrate(struct job_plan *plan, const struct job_view *job, int32_t node_type, double least_speed,
                       const char *reason);
 
@@ -147,6 +147,7 @@ struct scheduler {
     bool ignores_estimates;  /* reads no estimate of a run time; else a run whose estimates are exact says so */
     bool shares_gpus;        /* may start groups, or join jobs, under the placement "counted" */
     bool reads_deadlines;    /* goes by deadlines of jobs; a scenario that gives none says so */
+    bool migrates;           /* may move running jobs to other nodes */
 };
 
 #endif

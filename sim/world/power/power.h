@@ -43,6 +43,9 @@ struct power_env {
  * if the scenario has no section "power". */
 int power_create(const struct power_env *env, struct power **power);
 
+/* Warns of GPUs that the brake does not slow, as the rows of a run do. */
+void power_warn_brake(const struct power *power, struct diag *diag);
+
 /* The highest TDP of the site's GPUs. */
 double power_most_tdp_w(const struct power *power);
 

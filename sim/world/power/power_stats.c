@@ -186,6 +186,15 @@ static int warn(const struct power *power, const char *code, const char *text, i
     return sink->warning(sink->context, &row);
 }
 
+/* Whether the brake does not slow GPUs of a type; `text` says so. */
+static bool say_brake(const struct power *power, const struct power_node_type *type, char *text, size_t text_bytes)
+{
+    const double brake_hz = power->config->commands.brake_hz;
+    snprintf(text, text_bytes, "a brake_clock of %.6g MHz does not slow %s: its highest is %.6g MHz", brake_hz * 1e-6,
+             type->gpu.name, type->gpu.boost_hz * 1e-6);
+    return brake_hz >= type->gpu.boost_hz;
+}
+
 /* Limits that GPUs of a type could not follow. */
 static int warn_of_limits(const struct power *power, const struct power_node_type *type)
 {
@@ -208,10 +217,15 @@ static int warn_of_limits(const struct power *power, const struct power_node_typ
              type->clock_above_hz * 1e-6, gpu, type->gpu.boost_hz * 1e-6);
     code = warn(power, "power-limit", text, type->clock_above_hz > 0.0);
     if (code != 0) return code;
-    const double brake_hz = power->config->commands.brake_hz;
-    snprintf(text, sizeof text, "a brake_clock of %.6g MHz does not slow %s: its highest is %.6g MHz", brake_hz * 1e-6,
-             gpu, type->gpu.boost_hz * 1e-6);
-    return warn(power, "power-limit", text, brake_hz >= type->gpu.boost_hz);
+    return warn(power, "power-limit", text, say_brake(power, type, text, sizeof text));
+}
+
+void power_warn_brake(const struct power *power, struct diag *diag)
+{
+    char text[256];
+    const char *where = config_where(power->env.site->config, "cluster.power.commands.brake_clock");
+    for (size_t i = 0; i <= power->env.cluster->node_types.n; i++)
+        if (say_brake(power, &power->types[i], text, sizeof text)) diag_warning(diag, where, NULL, "%s", text);
 }
 
 /* Budgets that no clock keeps: those below what servers and GPUs idle with a process draw. Budgets that the brake's

@@ -32,7 +32,7 @@ int distribution_merge(struct distribution *into, const struct distribution *fro
 /* The dictionary, ended by a zero entry. */
 extern const struct metric_def metric_dictionary[];
 
-/* The definition of a name, which may carry an entity: "slo.attained_frac[chat]". NULL: unknown. */
+/* The definition of a name, which may carry an entity: "slo.attained_frac[chat/batch]". NULL: unknown. */
 const struct metric_def *metric_find(const char *name);
 
 /* Emits one row. An unknown name is a bug. NAN values are not emitted. Returns the sink's code. */

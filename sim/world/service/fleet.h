@@ -281,6 +281,9 @@ static inline const struct fleet_pool *fleet_pool_of(const struct fleet *fleet, 
 const char *fleet_path_of(const struct fleet *fleet, const struct fleet_pool *pool, const char *key);
 const char *fleet_place_of(const struct fleet *fleet, const struct fleet_pool *pool, const char *key);
 
+/* Where the cost of a pool is given: pools that share that of the service have one place. In fleet_unread.c. */
+const char *fleet_place_of_cost(const struct fleet *fleet, const struct fleet_pool *pool);
+
 /* Sets env.speculation of a pool whose model and power are known, if the service speculates and the pool decodes.
  * Returns 0 or a negative code with a finding. */
 int fleet_build_speculation(const struct fleet *fleet, struct fleet_pool *pool);

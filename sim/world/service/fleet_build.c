@@ -261,14 +261,14 @@ static int build_model(const struct fleet *fleet, struct fleet_pool *pool)
                                          .data_parallel = pool->config.data_parallel, .diag = env->site->diag,
                                          .nodes = pool_nodes(&pool->config, per_node, network),
                                          .host_waits = pool_host_waits(fleet->config, &pool->config),
-                                         .where = fleet_place_of(fleet, pool, "cost"),
+                                         .where = fleet_place_of_cost(fleet, pool),
                                          .tensor_where = fleet_place_of(fleet, pool, "tensor_parallel"),
                                          .pipeline_where = fleet_place_of(fleet, pool, "pipeline_parallel")};
     int code = cost_build(&pool->config.cost, &request, model);
     if (code == 0) code = fleet_check_width(fleet, pool);
     if (code == 0) code = find_time_error(&request, env->site->time_case, pool);
     if (code != 0 || !env->site->strict_domain || model->calibrated) return code;
-    return diag_error(env->site->diag, SIM_E_CONFIG, fleet_place_of(fleet, pool, "cost"),
+    return diag_error(env->site->diag, SIM_E_CONFIG, request.where,
                       "take \"kind\": \"operators\" and a GPU that 'orrery calibrate' was given profiles of, or "
                       "\"affine\" or \"table\"",
                       "service '%s': the %s cost is not calibrated, so it has no range that a strict run could keep to",

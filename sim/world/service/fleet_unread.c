@@ -30,6 +30,13 @@ static void warn_if_given(const struct fleet *fleet, const char *key, const char
     if (path != NULL) warn(fleet, path, key, why);
 }
 
+const char *fleet_place_of_cost(const struct fleet *fleet, const struct fleet_pool *pool)
+{
+    const char *own = fleet_path_of(fleet, pool, "cost"), *shared = service_path(fleet, "cost");
+    const char *path = is_given(fleet, own) ? own : shared;
+    return path != NULL ? config_where(fleet->env->site->config, path) : "";
+}
+
 /* --- Settings that pools override --- */
 
 static bool every_pool_gives(const struct fleet *fleet, const char *key)
@@ -128,6 +135,11 @@ static void warn_offload(const struct fleet *fleet, const struct fleet_pool *poo
     warn(fleet, path, name, why);
 }
 
+static bool has_own_kv(const struct fleet *fleet, const struct fleet_pool *pool)
+{
+    return pool->config.name != NULL && is_given(fleet, fleet_path_of(fleet, pool, "kv"));
+}
+
 /* A key of the service's "kv" counts as read if a pool without its own "kv" reads it. */
 static void check_offload_key(const struct fleet *fleet, const struct offload_key *key)
 {
@@ -138,7 +150,7 @@ static void check_offload_key(const struct fleet *fleet, const struct offload_ke
     if (shared == NULL) return;
     for (size_t i = 0; i < fleet->n_pools; i++) {
         const struct fleet_pool *pool = &fleet->pools[i];
-        const bool own = pool->config.name != NULL && is_given(fleet, fleet_path_of(fleet, pool, "kv"));
+        const bool own = has_own_kv(fleet, pool);
         const char *path = fleet_path_of(fleet, pool, name);
         const bool set = key->is_set(&pool->config.kv.offload) && is_given(fleet, path);
         if (own && set && !pool_reads(pool, key)) warn_offload(fleet, pool, path, key);
@@ -148,6 +160,65 @@ static void check_offload_key(const struct fleet *fleet, const struct offload_ke
     }
     if (heir != NULL && !read && key->is_set(&heir->config.kv.offload) && is_given(fleet, shared))
         warn_offload(fleet, heir, shared, key);
+}
+
+/* --- Tiers that hold nothing --- */
+
+/* Whether a placement moves something to or from the tier. What lies on a drive is read through the host. */
+static bool uses_tier(const struct offload_service *offload, enum offload_tier tier)
+{
+    const struct offload_shares *shares = &offload->plan.placement.shares;
+    const bool is_host = tier == OFFLOAD_HOST;
+    if (is_host && offload_evicted(offload, &(struct request_view){0}) == OFFLOAD_HOST) return true;
+    for (int i = tier; i <= (is_host ? OFFLOAD_DISK : (int)tier); i++)
+        if (shares->weights[i] > 0.0 || shares->cache[i] > 0.0 || shares->hidden[i] > 0.0) return true;
+    return false;
+}
+
+/* Whether a pool has a placement that can run, without the tier of this name. */
+static bool leaves_tier(const struct fleet_pool *pool, const char *name)
+{
+    const struct offload_service *offload = &pool->offload;
+    if (offload->policy->place == NULL || offload->problem[0] != '\0') return false;
+    for (int tier = OFFLOAD_HOST; tier < OFFLOAD_TIERS; tier++)
+        if (offload->tier_names[tier] != NULL && strcmp(offload->tier_names[tier], name) == 0)
+            return !uses_tier(offload, (enum offload_tier)tier);
+    return false;
+}
+
+static void warn_tier(const struct fleet *fleet, const struct fleet_pool *pool, const char *path, const char *name)
+{
+    struct arena *arena = fleet->env->site->arena;
+    const char *key = arena_printf(arena, "kv.tiers.%s", name);
+    const char *why = arena_printf(arena, "kv.offload '%s' places nothing there", pool->offload.policy->policy.name);
+    if (path == NULL || key == NULL || why == NULL) return;
+    config_warn_idle(fleet->env->site->config, path, key, why,
+                     "let the policy place something there, or leave the tier out", fleet->env->site->diag);
+}
+
+/* A tier of the service's "kv" is left if all pools without their own "kv" leave it. */
+static bool all_leave_tier(const struct fleet *fleet, const char *name)
+{
+    for (size_t i = 0; i < fleet->n_pools; i++)
+        if (!has_own_kv(fleet, &fleet->pools[i]) && !leaves_tier(&fleet->pools[i], name)) return false;
+    return true;
+}
+
+static void warn_tiers(const struct fleet *fleet)
+{
+    bool is_told = false; /* of the tiers of the service */
+    for (size_t i = 0; i < fleet->n_pools; i++) {
+        const struct fleet_pool *pool = &fleet->pools[i];
+        const struct config_list *tiers = &pool->config.kv.offload.tiers;
+        const struct offload_tier_config *items = tiers->items;
+        const bool own = has_own_kv(fleet, pool);
+        for (size_t k = 0; k < tiers->n && (own || !is_told); k++) {
+            const char *key = arena_printf(fleet->env->site->arena, "kv.tiers.%s", items[k].name);
+            if (key != NULL && (own ? leaves_tier(pool, items[k].name) : all_leave_tier(fleet, items[k].name)))
+                warn_tier(fleet, pool, own ? fleet_path_of(fleet, pool, key) : service_path(fleet, key), items[k].name);
+        }
+        is_told = is_told || !own;
+    }
 }
 
 /* --- Hand-over --- */
@@ -217,6 +288,7 @@ void fleet_warn_unread(const struct fleet *fleet)
     fleet_warn_scarce(fleet);
     warn_overridden(fleet);
     for (size_t i = 0; i < sizeof offload_keys / sizeof *offload_keys; i++) check_offload_key(fleet, &offload_keys[i]);
+    warn_tiers(fleet);
     warn_handovers(fleet);
     warn_routing(fleet);
     warn_speculation(fleet);

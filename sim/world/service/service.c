@@ -84,12 +84,14 @@ int service_keep_prefix(struct service *service, struct awaited *awaited)
 {
     struct request_record *record = &awaited->record;
     const uint64_t *keys = record->prefix_blocks;
-    const int code = service_keep_chunks(service, record, &awaited->chunks);
+    const bool caches = fleet_caches_prefixes(&service->fleet);
+    int code = service_keep_chunks(service, record, &awaited->chunks);
+    if (code == 0 && !caches) code = service_see_prompt(service, record);
     awaited->prefix = NULL;
     record->prefix_blocks = NULL;
     record->chunks = NULL;
     if (code != 0) return code;
-    if (record->n_prefix_blocks == 0 || !fleet_caches_prefixes(&service->fleet)) return 0;
+    if (record->n_prefix_blocks == 0 || !caches) return 0;
     awaited->prefix = prefix_chain_make(&service->prefixes, keys, record->n_prefix_blocks);
     if (awaited->prefix == NULL) return SIM_E_NOMEM;
     awaited->prefix->covers_output = record->prefix_covers_output;
@@ -468,6 +470,7 @@ static void destroy(void *self)
     pool_fini(&service->kv_moves);
     pool_fini(&service->handovers);
     prefix_pool_fini(&service->prefixes);
+    key_map_fini(&service->repeats.blocks);
     while (service->chunk_prompts != NULL) service_free_chunks(service, service->chunk_prompts);
     mem_free(service->feed.prefix_blocks);
     mem_free(service->feed.chunks);

@@ -286,10 +286,7 @@ struct source_place service_place(const struct service *service);
 /* As world_say_time_errors. */
 void service_say_time_errors(const struct service *service, struct time_errors *errors);
 
-/* Emits a warning of the kernels of a pool that do not fit its engine, and of sets that do. */
-int service_emit_kernels(const struct service *service, const struct fleet_pool *pool);
-
-/* As world_warn_kernels. */
+/* Warns of kernels as world_warn_ahead. */
 int service_warn_kernels(const struct service *service, const char *where, struct diag *diag);
 
 /* As world_power_error, of one service. */

@@ -110,44 +110,6 @@ static int emit_notes(const struct service *service)
     return code;
 }
 
-/* Warnings about a pool's cost model, its power model, and missing GPU prices. */
-static int emit_model_warnings(const struct service *service, const struct fleet_pool *pool)
-{
-    char text[512], of_pool[128] = "";
-    const char *name = service->config->name;
-    const struct iteration_model *model = &pool->env.model;
-    if (pool->config.name != NULL) snprintf(of_pool, sizeof of_pool, ", pool '%s'", pool->config.name);
-    snprintf(text, sizeof text, "service '%s'%s: %s", name, of_pool, model->caveat ? model->caveat : "");
-    int code = service_emit_warning(service, "engine", model->caveat != NULL, text);
-    if (code == 0) code = service_emit_kernels(service, pool);
-    if (code != 0) return code;
-    snprintf(text, sizeof text, "service '%s'%s: the %s cost of %s on %s is not calibrated%s", name, of_pool,
-             model->kind, service->llm.name, pool->gpu.name, gpu_vendor_caveat(&pool->gpu));
-    code = service_emit_warning(service, "uncalibrated", !model->calibrated, text);
-    if (code != 0) return code;
-    snprintf(text, sizeof text,
-             "service '%s'%s: the price of %s is unknown, so cost.* is absent; set cluster.gpu_price", name, of_pool,
-             pool->gpu.name);
-    return service_emit_warning(service, "unpriced", isnan(pool->gpu.usd_per_h), text);
-}
-
-/* Stated KV blocks that even all memory of the GPUs could not hold beside the weights. */
-static int emit_beyond_memory(const struct service *service, const struct fleet_pool *pool)
-{
-    char text[512];
-    struct pool_config most = pool->config;
-    most.kv.usable_frac = 1;
-    most.kv.reserve_bytes = 0;
-    most.kv.activation_tokens = most.kv.activation_sequences = 0;
-    const int64_t stated = pool->config.kv.blocks;
-    const int64_t fit = most.data_parallel * pool_kv_capacity(&most, &pool->gpu, &service->llm).blocks;
-    const bool is_beyond = stated > fit && !offload_in_use(&pool->offload);
-    snprintf(text, sizeof text,
-             "service '%s': kv.blocks is %lld, but beside the weights %lld fit in the memory of a replica (%s)",
-             service->config->name, (long long)stated, (long long)fit, pool->gpu.name);
-    return service_emit_warning(service, "kv-beyond-memory", is_beyond, text);
-}
-
 /* The cache of an LLM with windows in some of its layers is larger here than in engines that free what lies behind. */
 static int emit_kv_windows(const struct service *service)
 {
@@ -205,15 +167,6 @@ void service_say_time_errors(const struct service *service, struct time_errors *
         add_entry(pool->time_error.basis, errors->basis);
         add_entry(system, errors->systems);
     }
-}
-
-static int emit_out_of_memory(const struct service *service, const struct fleet_pool *pool)
-{
-    char text[512];
-    const struct offload_service *offload = &pool->offload;
-    snprintf(text, sizeof text, "service '%s': kv_offload policy '%s' serves no request: %s", service->config->name,
-             offload->policy->policy.name, offload->problem);
-    return service_emit_warning(service, "out-of-memory", offload->problem[0] != '\0', text);
 }
 
 /* Lists the classes that have requests. */
@@ -300,15 +253,6 @@ static int emit_extrapolation(const struct service *service)
              "service '%s': %.3g %% of the kernels' time is outside the range that its cost was fitted on%s",
              service->config->name, 100 * (double)work->extrapolated_ns / (double)work->busy_ns, never);
     return service_emit_warning(service, "extrapolated", 1, text);
-}
-
-static int emit_energy_warnings(const struct service *service, const struct fleet_pool *pool)
-{
-    char text[512];
-    const char *problem = service_energy_problem(service, pool, text, sizeof text);
-    if (problem != NULL) return service_emit_warning(service, "no-energy", 1, problem);
-    const char *caveat = service_energy_caveat(service, pool, text, sizeof text);
-    return caveat != NULL ? service_emit_warning(service, "power", 1, caveat) : 0;
 }
 
 /* No replica can serve any request, so their lengths are not the cause. */
@@ -424,25 +368,20 @@ static int emit_warnings(const struct service *service)
              name);
     if (code == 0) code = service_emit_warning(service, "host-full", service->n_host_full, text);
     if (code == 0) code = emit_idle_caches(service);
+    if (code == 0) code = service_emit_repeats(service);
     if (code == 0) code = emit_missing_sessions(service);
     if (code == 0) code = emit_idle_stores(service);
     if (code == 0) code = emit_not_simulated(service);
     if (code == 0) code = service_emit_hints(service);
-    for (size_t i = 0; code == 0 && i < service->fleet.n_pools; i++)
-        code = emit_model_warnings(service, &service->fleet.pools[i]);
-    for (size_t i = 0; code == 0 && i < service->fleet.n_pools; i++)
-        code = emit_out_of_memory(service, &service->fleet.pools[i]);
-    for (size_t i = 0; code == 0 && i < service->fleet.n_pools; i++)
-        code = emit_beyond_memory(service, &service->fleet.pools[i]);
+    if (code == 0) code = service_emit_models(service);
+    if (code == 0) code = service_emit_memory(service);
     if (code == 0) code = emit_assumed_drafts(service);
     if (code == 0) code = emit_extrapolation(service);
     if (code == 0) code = emit_kv_windows(service);
     if (code == 0) code = emit_kv_states(service);
     if (code == 0) code = emit_absent_classes(service);
-    for (size_t i = 0; code == 0 && i < service->fleet.n_pools; i++)
-        code = emit_energy_warnings(service, &service->fleet.pools[i]);
-    if (code != 0) return code;
-    return emit_notes(service);
+    if (code == 0) code = service_emit_power(service);
+    return code != 0 ? code : emit_notes(service);
 }
 
 int service_finish(void *self, sim_ns now)

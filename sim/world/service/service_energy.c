@@ -119,20 +119,17 @@ static bool is_out_of_range(const struct service *service, const struct fleet_po
            shares[1] < power->memory_range[0] || shares[1] > power->memory_range[1];
 }
 
-const char *service_energy_problem(const struct service *service, const struct fleet_pool *pool, char *text,
-                                   size_t text_bytes)
+const char *service_energy_problem(const struct fleet_pool *pool, char *text, size_t text_bytes)
 {
     const struct gpu_power *power = &pool->power;
     const bool is_offloaded = power->from != NULL && pool->env.energy == NULL;
     if (!is_offloaded && power->from != NULL) return NULL;
     if (is_offloaded)
-        snprintf(text, text_bytes,
-                 "service '%s': no energy: under kv_offload policy '%s' not all of the work is the GPU's",
-                 service->config->name, pool->offload.policy->policy.name);
+        snprintf(text, text_bytes, "no energy: under kv_offload policy '%s' not all of the work is the GPU's",
+                 pool->offload.policy->policy.name);
     else
-        snprintf(text, text_bytes, "service '%s': no energy: the power of %s is not calibrated, %s%s%s",
-                 service->config->name, pool->gpu.name, power->problem,
-                 power->nearest != NULL ? "; nearest calibrated GPU: " : "",
+        snprintf(text, text_bytes, "no energy: the power of %s is not calibrated, %s%s%s", pool->gpu.name,
+                 power->problem, power->nearest != NULL ? "; nearest calibrated GPU: " : "",
                  power->nearest != NULL ? power->nearest : "");
     return text;
 }
@@ -145,8 +142,8 @@ const char *service_energy_caveat(const struct service *service, const struct fl
     if (pool->env.energy == NULL) return NULL;
     const bool is_out = is_out_of_range(service, pool, shares);
     if (power->is_measured && !is_out) return NULL;
-    const int n = snprintf(text, text_bytes, "service '%s': the power of %s is that of %s", service->config->name,
-                           pool->gpu.name, power->is_measured ? "loads" : power->from);
+    const int n = snprintf(text, text_bytes, "the power of %s is that of %s", pool->gpu.name,
+                           power->is_measured ? "loads" : power->from);
     if (is_out && n > 0 && (size_t)n < text_bytes)
         snprintf(text + n, text_bytes - (size_t)n,
                  "%s at %.3g to %.3g of the peak FLOP/s and %.3g to %.3g of the memory bandwidth; here %.3g and %.3g "

@@ -20,7 +20,7 @@ static int find_power_model(const struct service *service, const struct fleet_po
     char text[512];
     if (pool->env.energy == NULL)
         return cannot(service, pool, "leave out 'cluster.power', or take another GPU",
-                      service_energy_problem(service, pool, text, sizeof text));
+                      service_energy_problem(pool, text, sizeof text));
     *model = pool->power.model;
     if (!isnan(model->voltage_floor)) return 0;
     return catalog_power_voltage(env->site->catalog, site->clock_like,

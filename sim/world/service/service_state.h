@@ -3,6 +3,7 @@
 #define ORRERY_WORLD_SERVICE_SERVICE_STATE_H
 
 #include "models/transformer.h"
+#include "sim/core/key_map.h"
 #include "sim/core/mem.h"
 #include "sim/core/tally.h"
 #include "sim/world/replica/replica.h"
@@ -39,6 +40,13 @@ struct feed {
     int32_t n_chunks, chunk_capacity;
 };
 
+/* Prompts that begin like earlier ones, of a service without a prefix cache (service_hints.c). */
+struct prompt_repeats {
+    struct key_map blocks; /* seen so far, by their keys */
+    int64_t n_prompts, tokens, repeated_tokens;
+    bool is_full; /* it looks at no further prompts */
+};
+
 struct service {
     struct owner owner; /* of the next arrival */
     const struct service_config *config;
@@ -56,6 +64,7 @@ struct service {
     struct sequence_group *groups; /* of requests that have become several sequences */
     struct prefix_pool prefixes; /* of the requests in the system */
     uint64_t n_own_prefixes;
+    struct prompt_repeats repeats;
     struct chunk_prompt *chunk_prompts; /* of the requests in the system */
     int64_t n_with_chunks;              /* requests of the trace that name chunks */
     bool has_sessions;                  /* a request was of a session */
@@ -93,6 +102,11 @@ int service_admit(struct service *service, const struct awaited *awaited);
 
 /* Copies the keys of the prompt's blocks, if prefixes are cached. Returns 0 or SIM_E_NOMEM. */
 int service_keep_prefix(struct service *service, struct awaited *awaited);
+
+/* Counts what a prompt repeats of earlier ones; emits a warning if that is much (service_hints.c). Return 0,
+ * SIM_E_NOMEM or the sink's code. */
+int service_see_prompt(struct service *service, const struct request_record *record);
+int service_emit_repeats(const struct service *service);
 
 /* Callback of replica_env (service_feed.c). */
 int service_on_halted(struct replica *replica, sim_ns now);
@@ -184,11 +198,16 @@ int service_emit_hints(const struct service *service);
 /* The node that holds all of at least two replicas, where the site has others; -1: none does (service_hints.c). */
 int32_t service_only_node(const struct service *service);
 
+/* Emits warnings about the models of pools (service_hints.c): of time and price, of memory, of power. Return 0 or the
+ * sink's code. */
+int service_emit_models(const struct service *service);
+int service_emit_memory(const struct service *service);
+int service_emit_power(const struct service *service);
+
 /* Energy (service_energy.c). The latter two write to `text` why a pool has no energy, or what its power model is based
  * on, and return it; NULL: no such text. */
 int services_emit_energy(struct service *const *services, size_t n, const struct sink *sink, sim_ns now);
-const char *service_energy_problem(const struct service *service, const struct fleet_pool *pool, char *text,
-                                   size_t text_bytes);
+const char *service_energy_problem(const struct fleet_pool *pool, char *text, size_t text_bytes);
 const char *service_energy_caveat(const struct service *service, const struct fleet_pool *pool, char *text,
                                   size_t text_bytes);
 

@@ -115,6 +115,28 @@ TEST(uneven_stages_hold_the_model)
     }
 }
 
+/* What layers reduce is a mean over the layers, so it is halfway between where the dense ones are halfway. What passes
+ * hide of it differs a little. */
+TEST(reductions_are_nearly_linear_in_the_dense_layers)
+{
+    double reduce_s[3];
+    for (int i = 0; i < 3; i++) {
+        struct plan_bed bed;
+        struct training_layer_cost costs[TRAINING_CLUSTERS];
+        nics_init(&bed, 25e9, 1e9, 1e9);
+        plan_bed_init(&bed, &plan_bed_experts);
+        bed.plan.pipeline = 4;
+        bed.plan.data = 8;
+        bed.plan.nics = (struct training_nics){.n = 2, .stages = {2, 2}, .network_bytes_per_s = {25e9, 1e9},
+                                              .between_bytes_per_s = 1e9};
+        bed.llm.dense_layers = i;
+        training_layer_costs_of(&bed.parts, costs);
+        reduce_s[i] = costs[1].reduce_s;
+    }
+    CHECK(reduce_s[0] > 1.01 * reduce_s[2]);
+    CHECK_NEAR(reduce_s[1] / (0.5 * (reduce_s[0] + reduce_s[2])), 1.0, 1e-3);
+}
+
 /* With equal NICs the step is that of the ordinary plan in every part, and the split is even. */
 TEST(equal_nics_are_one_network)
 {

@@ -261,6 +261,35 @@ TEST(mooncake_lines_become_requests_with_blocks)
 
 /* --- job formats --- */
 
+/* Each column has its own kind of times, and the note is at the first time of the other kind. */
+TEST(zones_are_those_of_a_column)
+{
+    static const struct {
+        const char *submits[2], *end, *place; /* place NULL: nothing is noted */
+    } cases[] = {{{"2024-03-01 08:00", "2024-03-01 08:00"}, "2024-03-01 09:00Z", NULL},
+                 {{"2024-03-01 08:00", "2024-03-01 08:00"}, "2024-03-01 09:00", "seren.csv:3:62"},
+                 {{"2024-03-01 08:00", "2024-03-01 08:00Z"}, "2024-03-01 09:00Z", "seren.csv:3:27"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[512];
+        snprintf(
+            text, sizeof text,
+            "job_id,user,node_num,gpu_num,cpu_num,type,state,submit_time,start_time,end_time,duration,queue,gpu_time\n"
+            "1,u,1,0,8,Other,COMPLETED,%s,2024-03-01 08:00Z,2024-03-01 09:00Z,,0,0\n"
+            "2,u,1,0,8,Other,COMPLETED,%s,2024-03-01 08:00Z,%s,,0,0\n",
+            cases[i].submits[0], cases[i].submits[1], cases[i].end);
+        SCOPED(trace_source) trace = {0};
+        struct job_record job;
+        struct source_note note = {0};
+        MUST(trace_source_jobs(&trace, 1, "{'format': 'acme', 'path': '%s'}", trace_source_file("seren.csv", text)) ==
+             0);
+        while (trace_source_job(&trace, &job) == 1) continue;
+        CHECK_EQ_INT(trace.code, 0);
+        CHECK_EQ_INT(trace_source_note(&trace, "mixed-zones"), cases[i].place != NULL);
+        for (size_t k = 0; cases[i].place != NULL && trace.jobs->note(trace.jobs, k, &note); k++)
+            if (strcmp(note.code, "mixed-zones") == 0) CHECK(strstr(note.where, cases[i].place) != NULL);
+    }
+}
+
 TEST(acme_and_helios_logs_become_jobs)
 {
     const char *acme = trace_source_file(

@@ -46,6 +46,7 @@ static const struct scheduler scripted = {
     .notify = scripted_notify,
     .decide = scripted_decide,
     .uses_node_types = true,
+    .migrates = true,
 };
 
 static const struct script on_second_type = {.grant = {.gpus = 2, .node_type = 1}};

@@ -110,7 +110,8 @@ static struct scheduler script_of(int (*decide)(void *, const struct cluster_vie
                                          .source = "",
                                          .state_bytes = sizeof(struct script)},
                               .notify = script_notify,
-                              .decide = decide};
+                              .decide = decide,
+                              .migrates = true};
 }
 
 static const struct cluster_config two_nodes = {.nodes = 2, .gpus_per_node = 4};
@@ -147,6 +148,18 @@ TEST(impossible_actions_are_policy_faults)
     expect_fault(wake_in_the_past, "policy 'script' asks to be woken at 1.5 s, which is not later than now, at 1.5 s");
     expect_fault(ask_the_oracle, "policy 'script' reads, without declaring it, the true run time of job 0, at 1.5 s");
     expect_fault(ask_for_speeds, "policy 'script' reads, without declaring it, the exact speed of job 0, at 1.5 s");
+}
+
+TEST(moving_without_saying_so_is_a_fault)
+{
+    struct scheduler silent = script_of(move_pending);
+    const struct job_record records[] = {jobrun_record(0, 1.5, 40, 1)};
+    const struct jobrun_spec spec = {.records = records, .n = 1, .cluster = two_nodes, .own_scheduler = &silent};
+    silent.migrates = false;
+    SCOPED(jobrun) run;
+    jobrun_init(&run, &spec, SIM_E_POLICY);
+    CHECK_EQ_STR(run.diag.items[0].text,
+                 "policy 'script' moves job 0, and does not set 'migrates' (reason: no reason), at 1.5 s");
 }
 
 static int place_too_many(void *state, const struct cluster_view *view, const struct job_view *job,

@@ -73,6 +73,26 @@ TEST(one_origin_keeps_logs_together)
     }
 }
 
+/* A time without a zone beside others with one is taken as UTC, and told with its place. Times of one kind are not. */
+TEST(zones_of_some_rows_are_told)
+{
+    static const struct {
+        const char *first;
+        bool is_told;
+    } cases[] = {{"2026-03-01T08:00:00", true},       {"2026-03-01 08:00", true},           {"2026-03-01", true},
+                 {"2026-03-01T08:00:00Z", false},     {"2026-03-01 08:00:00 UTC", false},   {"20260301T080000Z", false},
+                 {"2026-03-01T08:00+01:00", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct bed_rows *rows = run(cases[i].first, "2026-03-01T20:00:00", "");
+        const char *text = bed_warning(rows, "mixed-zones");
+        CHECK_EQ_INT(rows->code, 0);
+        CHECK((text != NULL) == cases[i].is_told);
+        if (text != NULL) CHECK(strstr(text, "service 'chat'") != NULL && strstr(text, "taken as UTC") != NULL);
+        if (text != NULL) CHECK(strstr(text, "requests.csv:3:1") != NULL);
+        bed_free(rows);
+    }
+}
+
 /* A window begins time anew: at its beginning, in all traces that have it. */
 TEST(a_window_moves_the_origin)
 {

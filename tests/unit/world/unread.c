@@ -73,8 +73,67 @@ TEST(settings_of_jobs)
         {"racks", JOBS(", 'nodes': 4", "'network_penalty': {'racks': 0.5}"), true},
         {"racks", JOBS(", 'nodes': 4, 'nodes_per_rack': 4", "'network_penalty': {'racks': 0.5}"), true},
         {"racks", JOBS(", 'nodes': 4, 'nodes_per_rack': 2", "'network_penalty': {'racks': 0.5}"), false},
+        {"migrate", JOBS(", 'nodes': 4", "'scheduler': 'fifo', 'restart': {'migrate': '9s'}"), true},
+        {"migrate", JOBS(", 'nodes': 4", "'scheduler': 'fifo', 'restart': {'resume': '9s'}"), false},
+        {"migrate", JOBS(", 'nodes': 4", "'scheduler': 'fifo-migrate', 'restart': {'migrate': '9s'}"), false},
+        {"migrate", JOBS(", 'nodes': 1", "'scheduler': 'fifo-migrate', 'restart': {'migrate': '9s'}"), true},
+        {"migrate", JOBS(", 'nodes': 4", "'scheduler': 'fifo-migrate', 'placement': 'counted', 'restart': "
+                         "{'migrate': '9s'}"), true},
     };
     check_all(cases, sizeof cases / sizeof *cases);
+}
+
+/* Tiers of a policy that uses one of them, and of one that places a share on each or on none. */
+TEST(tiers_that_hold_nothing)
+{
+#define TIERS(more) CHAT("", "'kv': {'tiers': {'a': {'device': 'host-dram-pcie4'}, 'b': {'device': 'samsung-980-pro'}}, 'offload': " more "}")
+    static const struct unread_case cases[] = {
+        {"kv.tiers.a", TIERS("{'policy': 'vllm-cpu', 'cpu_offload': '2GB'}"), false},
+        {"kv.tiers.b", TIERS("{'policy': 'vllm-cpu', 'cpu_offload': '2GB'}"), true},
+        {"kv.tiers.b",
+         TIERS("{'policy': 'flexgen', 'gpu_batch': 4, 'weights_gpu': 0.5, 'weights_host': 0.5, "
+               "'cache_gpu': 0.5, 'cache_host': 0.5}"),
+         true},
+        {"kv.tiers.b",
+         TIERS("{'policy': 'flexgen', 'gpu_batch': 4, 'weights_gpu': 0.5, 'weights_host': 0.4, "
+               "'cache_gpu': 0.5, 'cache_host': 0.5}"),
+         false},
+        /* what lies on a drive is read through the host */
+        {"kv.tiers.a",
+         TIERS("{'policy': 'flexgen', 'gpu_batch': 4, 'weights_gpu': 1, 'weights_host': 0, "
+               "'cache_gpu': 0.5, 'cache_host': 0}"),
+         false},
+        /* preempted sequences go there */
+        {"kv.tiers.a", TIERS("{'policy': 'vllm-cpu', 'cpu_offload': '0GB', 'swap': true}, 'block_tokens': 16}, "
+                             "'batching': {'policy': 'vllm-v0'"), false},
+        {"kv.tiers.a", TIERS("{'policy': 'vllm-cpu', 'cpu_offload': '0GB'}"), true},
+    };
+    check_all(cases, sizeof cases / sizeof *cases);
+}
+
+/* A tier of the service counts as used if one of the pools that inherit it uses it; one of a pool's own is its own. */
+TEST(tiers_of_pools)
+{
+#define POOLS(first, second)                                                                                           \
+    "{'cluster': {'gpu': 'a100-80-sxm', 'nodes': 1}, 'services': {'s': {'llm': 'llama-3-8b', 'kv': {'tiers': "         \
+    "{'a': {'device': 'host-dram-pcie4'}, 'b': {'device': 'samsung-980-pro'}}, 'offload': 'vllm-cpu'}, 'pools': "      \
+    "{'p': {" first "}, 'q': {" second "}}, 'trace': {'format': 'generate', 'count': 2}}}}"
+    static const char own[] =
+        "'kv': {'tiers': {'c': {'device': 'host-dram-pcie4'}, 'd': {'device': 'samsung-980-pro'}}, "
+        "'offload': 'vllm-cpu'}";
+    static const struct unread_case cases[] = {
+        {"'kv.tiers.b", POOLS("", ""), true},
+        {"'kv.tiers.a", POOLS("", ""), false},
+    };
+    char text[1024];
+    check_all(cases, sizeof cases / sizeof *cases);
+    snprintf(text, sizeof text, POOLS("", "%s"), own);
+    check("'kv.tiers.d", true, text);
+    check("'kv.tiers.c", false, text);
+    check("'kv.tiers.b", true, text);
+    check("'kv.tiers.a", false, text);
+    snprintf(text, sizeof text, POOLS("%s", "%s"), own, own);
+    check("'kv.tiers.d", true, text);
 }
 
 TEST(settings_of_saves)
