@@ -56,8 +56,8 @@
  *         bytes/(bandwidth_frac W), (1 + rereads) bytes/(0.9 W)) + tile_s decode_straggle_frac (longest - L)/K
  *
  * since every sequence gets as many thread blocks as a chunk, of which all but one find nothing to do (measured with
- * one chunk only). Heads of one group read the same keys, which the L2 holds for the next one while what one KV head keeps
- * of all sequences fits into it. Beyond that,
+ * one chunk only). Heads of one group read the same keys, which the L2 holds for the next one while what one KV head
+ * keeps of all sequences fits into it. Beyond that,
  *
  *     rereads = (min(max(G b/S, 1), G) - 1) min(kept/L2 - 1, 1)
  *

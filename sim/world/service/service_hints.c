@@ -111,7 +111,7 @@ static int emit_reservation(const struct service *service, const struct fleet_po
 
 /* --- Attention groups --- */
 
-/* An integer parameter of the pool's batching policy; -1: the policy has none of this name, or it is not the default. */
+/* An integer parameter of the pool's batching policy; -1: the policy has none of this name, or not its default. */
 static int64_t default_of(const struct pool_config *pool, const char *name)
 {
     const struct batcher *batcher = pool->batching.entry;
