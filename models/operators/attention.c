@@ -400,7 +400,8 @@ add_decodes(const struct prefill_row *row, const struct prefill_shape *shape, st
     const double kv_bytes = shape->decodes * context * row->kv_bytes;
     const double once_bytes = kv_bytes + shape->decodes * query_bytes;
     const double bytes = once_bytes + decode_rereads(row, shape, context) * kv_bytes;
-    const double streamed_per_s = larger_of(row->bytes_per_s, REREAD_BANDWIDTH_FRAC * row->gpu->memory_bytes_per_s);
+    const bool fitted = row->params->decode_tile_frac > 0.0;
+    const double streamed_per_s = fitted ? row->bytes_per_s : REREAD_BANDWIDTH_FRAC * row->gpu->memory_bytes_per_s;
     const double memory_s = larger_of(once_bytes / row->bytes_per_s, bytes / streamed_per_s);
     time->flop += 2.0 * queries * shape->decodes * shape->q_heads * width * context;
     time->bytes += bytes;
