@@ -38,9 +38,13 @@ static void find_unmeasured(struct finding *finding)
     const double ended = metric(finding, "job.ended");
     if (metric(finding, "request.arrived") == 0.0 && !(finding->facts->warmup_s > 0.0))
         add(finding, "unmeasured", "no request arrives before the run ends: nothing is measured; raise 'until'");
+    words_seconds(metric(finding, "sim.end_s"), end);
+    if (metric(finding, "request.arrived") > 0.0 && metric(finding, "request.unfinished") > 0.0 &&
+        metric(finding, "request.finished") == 0.0)
+        add(finding, "unmeasured", "no request finishes before the run ends at %s: no time is measured; raise 'until'",
+            end);
     if (!(finding->facts->warmup_s > 0.0)) return;
     words_seconds(finding->facts->warmup_s, warmup);
-    words_seconds(metric(finding, "sim.end_s"), end);
     if (metric(finding, "request.arrived") == 0.0)
         add(finding, "unmeasured",
             "no request arrives after the warm-up of %s, and the run ends at %s: no request is measured; shorten "

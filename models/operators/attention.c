@@ -256,6 +256,9 @@ double decode_row_seconds(struct decode_row *row, double mean_context, double lo
 
 /* --- prefill --- */
 
+/* Share of the memory bandwidth at which the heads of a group read the same keys one after the other. */
+static const double REREAD_BANDWIDTH_FRAC = 0.9;
+
 /* Whether exponentials, not products alone, bound attention: tensor cores with units of 4 bits outrun them (Zadouri et
  * al., FlashAttention-4, 2026). */
 static bool is_bound_by_scores(const struct prefill_params *params, const struct gpu_spec *gpu)
@@ -369,13 +372,21 @@ static double straggle_seconds(const struct prefill_row *row, const struct prefi
     return row->params->decode_straggle_frac * beyond / row->tiling.columns * row->tile_flop / sm_flop_per_s;
 }
 
-/* How often keys and values of sequences that decode cross the memory. */
-static double decode_reads(const struct prefill_row *row, const struct prefill_shape *shape, double context)
+/* Share of the keys' later passes that misses the L2: none while it holds them all, all once they are twice as many. */
+static double missed_frac(const struct prefill_row *row, double kept_bytes)
+{
+    const double l2_bytes = row->gpu->l2_bytes;
+    if (l2_bytes <= 0.0) return 0.0;
+    return smaller_of(larger_of(kept_bytes - l2_bytes, 0.0) / l2_bytes, 1.0);
+}
+
+/* How often keys and values of sequences that decode cross the memory beyond the first time. */
+static double decode_rereads(const struct prefill_row *row, const struct prefill_shape *shape, double context)
 {
     const double kept_bytes = shape->decodes * context * row->kv_bytes / shape->kv_heads;
     const double group = larger_of(row->tiling.heads / shape->kv_heads, 1.0);
-    if (row->gpu->l2_bytes <= 0.0 || kept_bytes <= row->gpu->l2_bytes) return 1.0;
-    return smaller_of(larger_of(group * shape->decodes / row->sms, 1.0), group);
+    const double passes = smaller_of(larger_of(group * shape->decodes / row->sms, 1.0), group);
+    return (passes - 1.0) * missed_frac(row, kept_bytes);
 }
 
 /* Adds sequences that decode to a launch. */
@@ -386,9 +397,12 @@ add_decodes(const struct prefill_row *row, const struct prefill_shape *shape, st
     const double compute_s = decode_tiles_seconds(row, shape, context);
     const double queries = 1.0 + shape->decode_drafts;
     const double query_bytes = queries * shape->q_heads * width * row->number_bytes;
-    const double reads = decode_reads(row, shape, context);
-    const double bytes = shape->decodes * (reads * context * row->kv_bytes + query_bytes);
-    const double memory_s = bytes / row->bytes_per_s;
+    const double kv_bytes = shape->decodes * context * row->kv_bytes;
+    const double once_bytes = kv_bytes + shape->decodes * query_bytes;
+    const double bytes = once_bytes + decode_rereads(row, shape, context) * kv_bytes;
+    const bool fitted = row->params->decode_tile_frac > 0.0;
+    const double streamed_per_s = fitted ? row->bytes_per_s : REREAD_BANDWIDTH_FRAC * row->gpu->memory_bytes_per_s;
+    const double memory_s = larger_of(once_bytes / row->bytes_per_s, bytes / streamed_per_s);
     time->flop += 2.0 * queries * shape->decodes * shape->q_heads * width * context;
     time->bytes += bytes;
     time->compute_s += compute_s;

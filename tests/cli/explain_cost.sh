@@ -89,4 +89,18 @@ run 0 explain cost "$T/scenarios/s.json" --set cluster.gpu="$T/site/mine.json"
 out 'on 1 x mine'
 run 3 explain cost "$T/scenarios/s.json" --set services.chat.llm=llms/small.json
 err 'llms/small.json'
+
+# A prompt with weights in fp8 is no slower than in 16 bits wherever the GPU multiplies fp8 at twice the rate.
+prompt_ms() { # GPU, FORMAT
+    run 0 explain cost quickstart --set cluster.gpu="$1" --set services.chat.formats.weights="$2" --operators \
+        --prompt 2048 --json
+    sqlite3 :memory: "select sum(json_extract(value, '\$.ms')) from json_each(readfile('$T/out'))
+        where json_extract(value, '\$.operator') is not null"
+}
+for gpu in l4 l40s rtx-4090 rtx-pro-6000 mi300x h100-sxm h200-sxm b200-sxm; do
+    for format in fp8 fp8_block; do
+        wide=$(prompt_ms $gpu bf16) narrow=$(prompt_ms $gpu $format)
+        equal "$(sqlite3 :memory: "select $narrow < $wide")" 1 "$gpu: $narrow ms in $format, $wide ms in bf16"
+    done
+done
 finish

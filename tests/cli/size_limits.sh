@@ -68,6 +68,12 @@ says '$.limit[0].prefill' 2
 compare 0 0 2
 says '$.limit[0].decoding_frac' 0
 
+# Pools of any size, also where five process prompts: within seven GPUs nothing else is enough, nor is one fewer.
+run 0 size llama-3.1-8b --requests 400 --gpu h100-sxm -q --rate 50/s --prompt 4000 --output-tokens 50 --max-gpus 7 -d \
+    --slo ttft.p99=0.9s --slo tpot.p99=12ms
+out ': 5 prefill and 2 decode replicas of TP 1'
+! grep -q 'the limits are kept, too' "$T/out" || complain 'a smaller fleet keeps the limits'
+
 # A full KV cache.
 ask --rate 40/s --requests 1000 --prompt 100 --output-tokens 3000 --max-gpus 8 --slo ttft.p99=1s
 compare 0 0 3

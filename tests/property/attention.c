@@ -273,24 +273,6 @@ TEST(the_longest_sequence_holds_the_others_up)
     CHECK(held_up > CASES / 8);
 }
 
-/* Keys of a group of heads cross the memory once while what one head keeps fits into the L2, and once for each head at
- * worst. */
-TEST(heads_of_a_group_share_what_the_cache_holds)
-{
-    struct gpu_spec cached = gpu;
-    cached.l2_bytes = 40e6;
-    static const union kernel_params bare = {.prefill = {1e-6, 1.0, 1.0, 1e-3, 1.0, 1.0, 1.0, .flash3 = 0.0}};
-    struct prefill_shape shape = alike(1.0, 16.0, 0.0);
-    shape.decodes = 128.0;
-    shape.decode_context = 500.0; /* 33 MB per KV head */
-    const double few = prefill_attention_time(&bare.prefill, &cached, &shape).bytes;
-    CHECK_NEAR(few, prefill_attention_time(&bare.prefill, &gpu, &shape).bytes, 1.0);
-    shape.decode_context = 1000.0;
-    const double many = prefill_attention_time(&bare.prefill, &cached, &shape).bytes;
-    const double once = prefill_attention_time(&bare.prefill, &gpu, &shape).bytes;
-    CHECK_NEAR(many - once, 3.0 * 128.0 * 1000.0 * 4096.0, 1.0); /* 4 heads of a group, 128 sequences on 108 SMs */
-}
-
 /* Fitted on ai-dynamo/aiconfigurator's tables: FlashAttention-2 on A100, FlashAttention-3 on H100. */
 static const union kernel_params prefill_kernels[] = {
     {.prefill = {6.8e-6, 0.587, 0.68, 1.9, 1.16, 0.905, 4.0, .flash3 = 0.0}},

@@ -410,7 +410,8 @@ TEST(blocks_are_loaded_if_that_is_faster)
 
 /* --- Errors --- */
 
-static void check_error(const char *kv, const char *says)
+/* The first error says this, and its hint that; NULL: any. */
+static void check_hint(const char *kv, const char *says, const char *hint)
 {
     const struct bed_rows *rows = bed_run(
         &(struct bed_options){.quiet = true},
@@ -418,6 +419,13 @@ static void check_error(const char *kv, const char *says)
     CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
     if (CHECK(rows->diag.n_items > 0) && !CHECK(strstr(rows->diag.items[0].text, says) != NULL))
         printf("%s\n", rows->diag.items[0].text);
+    const char *given = rows->diag.n_items > 0 ? rows->diag.items[0].hint : NULL;
+    CHECK(hint == NULL || (given != NULL && strstr(given, hint) != NULL));
+}
+
+static void check_error(const char *kv, const char *says)
+{
+    check_hint(kv, says, NULL);
 }
 
 #define HOST "'host': {'capacity': '8GB'}"
@@ -442,8 +450,10 @@ TEST(what_cannot_be_is_refused)
                 "tier 'host' is the first");
     check_error("'prefix_cache': 'lru', 'prefix_store': {'tiers': {'host': {'capacity': '60MB'}}}",
                 "holds no block of 512 tokens");
-    check_error("'prefix_cache': 'lru', 'prefix_store': {'tiers': {'host': {'capacity': '600GB'}}}",
-                "takes 600000000000 bytes of 'host', of which");
+    check_hint("'prefix_cache': 'lru', 'prefix_store': {'tiers': {'host': {'capacity': '600GB'}}}",
+               "takes 600000000000 bytes of 'host', of which", "each replica takes its capacity");
+    check_hint("'prefix_cache': 'lru', 'prefix_store': {'tiers': {'host': {'capacity': '600GB', 'scope': 'shared'}}}",
+               "takes 600000000000 bytes of 'host', of which", "lower its capacity, or raise that of the device");
     check_error("'prefix_cache': 'lru', 'prefix_store': {'tiers': {}}", "'tiers' must have between 1 and 4 items");
 }
 

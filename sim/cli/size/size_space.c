@@ -42,7 +42,7 @@ static const struct engine_batchings *batchings_of(const char *scheduler)
 
 static const int64_t widths[] = {1, 2, 4, 8};
 static const int64_t group_widths[] = {2, 4, 8, 16, 32}; /* an attention group per GPU; beyond 8, over several nodes */
-static const int64_t prefill_pools[] = {0, 1, 2, 3, 4, 6, 8, 12, 16};
+enum { MOST_PREFILL = 16 }; /* replicas of a pool for prompts; 0: no pools */
 
 /* A small budget only divides prompts, which share no iteration with decoding here. */
 static bool pools_are_tried(const struct size_question *question, const struct size_option *option)
@@ -66,7 +66,7 @@ int size_options(const struct size_question *question, const char *scheduler, bo
 {
     const struct engine_batchings *of = batchings_of(scheduler);
     const size_t n_shapes = N_SHAPES + (question->has_experts ? COUNT(group_widths) : 0);
-    const size_t n_ways = of->n * COUNT(prefill_pools);
+    const size_t n_ways = of->n * (MOST_PREFILL + 1);
     *n = 0;
     *options = arena_alloc(arena, question->n_gpus * n_shapes * n_ways * sizeof **options);
     if (*options == NULL) return SIM_E_NOMEM;
@@ -76,7 +76,7 @@ int size_options(const struct size_question *question, const char *scheduler, bo
                 struct size_option option = {.gpu = &question->gpus[gpu],
                                              .batching = &of->batchings[way % of->n],
                                              .is_engines = of->scheduler != NULL && names_engine,
-                                             .prefill_replicas = prefill_pools[way / of->n]};
+                                             .prefill_replicas = (int64_t)(way / of->n)};
                 set_shape(&option, shape);
                 const int64_t gpus = size_replica_gpus(&option);
                 if (gpus > NODE_GPUS && option.groups == 1) continue;

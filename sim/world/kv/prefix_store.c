@@ -88,7 +88,10 @@ static int open_tier(const struct prefix_store *store, struct store_tier *tier, 
                           (long long)tier->capacity_bytes, stores->block_tokens, (long long)tier->block_bytes);
     if (!tier_take(tier->device, now, tier->capacity_bytes))
         return diag_error(stores->diag, SIM_E_CONFIG, store->where,
-                          "lower its capacity, or raise that of the device in 'cluster'",
+                          tier->replica >= 0
+                              ? "each replica takes its capacity: lower it, or set its \"scope\" to \"shared\", or "
+                                "raise the capacity of the device in 'cluster'"
+                              : "lower its capacity, or raise that of the device in 'cluster'",
                           "tier '%s' takes %lld bytes of '%s', of which %lld of %lld are free", config->name,
                           (long long)tier->capacity_bytes, tier->device->name, (long long)tier_free_bytes(tier->device),
                           (long long)tier->device->capacity_bytes);

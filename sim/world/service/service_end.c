@@ -325,34 +325,6 @@ static int emit_not_simulated(const struct service *service)
     return service_emit_warning(service, "failures-ignored", service->env.nodes_fail && service->scaling == NULL, text);
 }
 
-/* What a service that has drafted takes for granted: how often drafts are right, that they cost nothing, or a layer of
- * the LLM that makes them. */
-static int emit_assumed_drafts(const struct service *service)
-{
-    char text[512];
-    const char *name = service->config->name;
-    const struct speculation_model *model = NULL;
-    for (size_t i = 0; i < service->fleet.n_pools && model == NULL; i++)
-        model = service->fleet.pools[i].env.speculation;
-    if (model == NULL || service->stats.work.drafted_tokens == 0) return 0;
-    snprintf(text, sizeof text,
-             "service '%s': no 'acceptance' is given, so each draft is assumed to be right with probability %g", name,
-             model->assumed_rate);
-    int code = service_emit_warning(service, "acceptance", model->assumed_rate > 0.0, text);
-    if (code != 0) return code;
-    snprintf(text, sizeof text,
-             "service '%s': speculation policy '%s' drafts with an LLM, and no 'draft.llm' is given: drafts cost no "
-             "GPU time and no memory; a 'draft.pass_overhead' that is written, if only \"0s\", silences this",
-             name, model->policy->policy.name);
-    code = service_emit_warning(service, "free-drafts", model->drafts_for_free, text);
-    if (code != 0) return code;
-    snprintf(text, sizeof text,
-             "service '%s': speculation policy '%s' drafts with layers for multi-token prediction, and %s has none "
-             "('mtp_layers'): the drafts are those of a made-up layer like its others",
-             name, model->policy->policy.name, service->llm.name);
-    return service_emit_warning(service, "made-up-layer", model->layer_is_made_up, text);
-}
-
 static int emit_warnings(const struct service *service)
 {
     char text[512];
@@ -375,7 +347,7 @@ static int emit_warnings(const struct service *service)
     if (code == 0) code = service_emit_hints(service);
     if (code == 0) code = service_emit_models(service);
     if (code == 0) code = service_emit_memory(service);
-    if (code == 0) code = emit_assumed_drafts(service);
+    if (code == 0) code = service_emit_assumed_drafts(service);
     if (code == 0) code = emit_extrapolation(service);
     if (code == 0) code = emit_kv_windows(service);
     if (code == 0) code = emit_kv_states(service);

@@ -1,12 +1,14 @@
 /* Warnings at the end of a run about defaults of a service that decide its result, and that its user may not know of:
- * the time of a restart after a failure, the nodes of its replicas, KV reserved for outputs. Also outputs
- * that the batcher cuts, models of pools that do not fit them, and prompts that repeat earlier ones. */
+ * the time of a restart after a failure, the nodes of its replicas, KV reserved for outputs, limits of attention
+ * groups, drafts. Also outputs that the batcher cuts, models of pools that do not fit them, and prompts that repeat
+ * earlier ones. */
 #include "sim/world/cluster/cluster.h"
 #include "sim/world/service/scaling_state.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* --- Restarts --- */
@@ -109,6 +111,38 @@ static int emit_reservation(const struct service *service, const struct fleet_po
     return service_emit_warning(service, "reservation", 1, text);
 }
 
+/* --- Attention groups --- */
+
+/* An integer parameter of the pool's batching policy; -1: the policy has none of this name, or not its default. */
+static int64_t default_of(const struct pool_config *pool, const char *name)
+{
+    const struct batcher *batcher = pool->batching.entry;
+    if (batcher == NULL || batcher->policy.params == NULL) return -1;
+    for (const struct config_field *field = batcher->policy.params; field->name != NULL; field++) {
+        if (field->kind != CONFIG_INT || field->value == NULL || strcmp(field->name, name) != 0) continue;
+        const int64_t value = *(const int64_t *)((const char *)pool->batching.params + field->offset);
+        return value == strtoll(field->value, NULL, 10) ? value : -1;
+    }
+    return -1;
+}
+
+/* The limits of an iteration count all groups of data_parallel together, while vLLM's hold for each of them. */
+static int emit_group_limits(const struct service *service, const struct fleet_pool *pool)
+{
+    const struct pool_config *config = &pool->config;
+    const int64_t groups = config->data_parallel;
+    const int64_t sequences = default_of(config, "max_sequences"), tokens = default_of(config, "token_budget");
+    char text[512], budget[64] = "", key[128] = "";
+    if (groups <= 1 || sequences < 0 || (config->role != POOL_DECODE && tokens < 0)) return 0;
+    if (config->role != POOL_DECODE) snprintf(budget, sizeof budget, " and token_budget %lld", (long long)tokens);
+    if (config->name != NULL) snprintf(key, sizeof key, "pools.%.64s.", config->name);
+    snprintf(text, sizeof text,
+             "service '%s': max_sequences %lld%s of %sbatching, the defaults, are for all %lld groups of data_parallel "
+             "together, while vLLM's are for each: set them to as many times those of a group",
+             service->config->name, (long long)sequences, budget, key, (long long)groups);
+    return service_emit_warning(service, "group-limits", 1, text);
+}
+
 /* --- Limits of outputs --- */
 
 /* Output tokens at which the pool's batcher ends a request; 0: at its own end. */
@@ -193,8 +227,55 @@ int service_emit_hints(const struct service *service)
     for (size_t i = 0; i < service->fleet.n_pools && code == 0; i++) {
         code = emit_restart_time(service, &service->fleet.pools[i]);
         if (code == 0) code = emit_reservation(service, &service->fleet.pools[i]);
+        if (code == 0) code = emit_group_limits(service, &service->fleet.pools[i]);
     }
     return code;
+}
+
+/* --- Drafts --- */
+
+/* Without rates of candidates a tree gives the tokens of a chain of its depth. */
+static const char NO_BRANCH_HELPS[] =
+    ", and of a tree only the drafts of one chain: its other drafts cost time and are "
+    "never right; set acceptance.rates and acceptance.rank_power";
+
+/* Whether a replica's latest drafts were a tree without rates of candidates. */
+static bool verifies_trees(const struct service *service)
+{
+    for (int32_t i = 0; i < service->fleet.n_replicas; i++) {
+        const struct speculating *speculating = service->fleet.replicas[i].speculating;
+        if (speculating == NULL) continue;
+        const struct drafting *drafting = &speculating->now;
+        if (!drafting->of_trees && drafting->plan.depth > 0 && drafting->plan.tokens > drafting->plan.depth)
+            return true;
+    }
+    return false;
+}
+
+int service_emit_assumed_drafts(const struct service *service)
+{
+    char text[512];
+    const char *name = service->config->name;
+    const struct speculation_model *model = NULL;
+    for (size_t i = 0; i < service->fleet.n_pools && model == NULL; i++)
+        model = service->fleet.pools[i].env.speculation;
+    if (model == NULL || service->stats.work.drafted_tokens == 0) return 0;
+    snprintf(text, sizeof text,
+             "service '%s': no 'acceptance' is given, so each draft is assumed to be right with probability %g%s", name,
+             model->assumed_rate, verifies_trees(service) ? NO_BRANCH_HELPS : "");
+    int code = service_emit_warning(service, "acceptance", model->assumed_rate > 0.0, text);
+    if (code != 0) return code;
+    snprintf(text, sizeof text,
+             "service '%s': speculation policy '%s' drafts with an LLM, and no 'draft.llm' is given: drafts cost no "
+             "GPU time and no memory; a 'draft.pass_overhead' that is written, if only \"0s\", silences this",
+             name, model->policy->policy.name);
+    code = service_emit_warning(service, "free-drafts", model->drafts_for_free, text);
+    if (code != 0) return code;
+    snprintf(text, sizeof text,
+             "service '%s': speculation policy '%s' drafts with layers for multi-token prediction, and %s has none "
+             "('mtp_layers'): the drafts are those of a made-up layer like its others",
+             name, model->policy->policy.name, service->llm.name);
+    return service_emit_warning(service, "made-up-layer", model->layer_is_made_up, text);
 }
 
 /* --- Remarks on the models of pools --- */
@@ -282,13 +363,25 @@ static void say_caveat(const struct service *service, const struct fleet_pool *p
     if (pool->env.model.caveat != NULL) text_add(text, pool->env.model.caveat);
 }
 
-/* Weights in nvfp4 on a GPU without units for it, such as those before Blackwell: they are widened before each product
- * (weight_kernels). vLLM does so: vllm/model_executor/layers/quantization/utils/marlin_utils_fp4.py. */
+#define FORMAT_NAME(id, name, bytes) name,
+static const char *const format_names[] = {NUMBER_FORMATS(FORMAT_NAME)};
+#undef FORMAT_NAME
+
+/* Whether products in this format of weights need units that the GPU lacks. Other narrow formats are always widened. */
+static bool lacks_units(const struct gpu_spec *gpu, enum number_format weights)
+{
+    if (weights == FORMAT_NVFP4) return !(gpu->peak_flop_per_s[FORMAT_NVFP4] > 0.0);
+    return (weights == FORMAT_FP8 || weights == FORMAT_FP8_BLOCK) && !(gpu->peak_flop_per_s[FORMAT_FP8] > 0.0);
+}
+
+/* Weights in nvfp4 or fp8 on a GPU without units for it, such as those before Blackwell or before Ada: they are widened
+ * before each product (weight_kernels). vLLM does so: vllm/model_executor/layers/quantization/utils/
+ * marlin_utils_fp4.py and marlin_utils_fp8.py. */
 static void say_emulation(const struct service *service, const struct fleet_pool *pool, struct text *text)
 {
-    if (service->llm.weights != FORMAT_NVFP4 || pool->gpu.peak_flop_per_s[FORMAT_NVFP4] > 0.0) return;
-    text_printf(text, "%s has no units for products in nvfp4: weights are widened first, which not every engine can do",
-                pool->gpu.name);
+    if (!lacks_units(&pool->gpu, service->llm.weights)) return;
+    text_printf(text, "%s has no units for products in %s: weights are widened first, which not every engine can do",
+                pool->gpu.name, format_names[service->llm.weights]);
 }
 
 static void say_kernels(const struct service *service, const struct fleet_pool *pool, struct text *text)

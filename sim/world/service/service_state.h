@@ -195,6 +195,10 @@ int32_t service_output_of(struct service *service, int32_t output_tokens);
 /* Emits warnings of defaults that decide the result (service_hints.c). Returns 0 or the sink's code. */
 int service_emit_hints(const struct service *service);
 
+/* Emits warnings of what a service that has drafted takes for granted: how often drafts are right, that they cost
+ * nothing, or a layer of the LLM that makes them (service_hints.c). Returns 0 or the sink's code. */
+int service_emit_assumed_drafts(const struct service *service);
+
 /* The node that holds all of at least two replicas, where the site has others; -1: none does (service_hints.c). */
 int32_t service_only_node(const struct service *service);
 

@@ -398,6 +398,14 @@ TEST(a_warmup_beyond_the_trace_is_told)
     CHECK_EQ_STR(cautions_of(some, (struct verdict_facts){.status = "done", .warmup_s = 60}), "");
 }
 
+TEST(a_run_that_ends_before_its_first_answer_is_told)
+{
+    struct made_metric cut[] = {{"request.arrived", 2}, {"request.unfinished", 2}, {"request.finished", 0}, {0}};
+    CHECK_EQ_STR(cautions_of(cut, (struct verdict_facts){.status = "done"}), "unmeasured saturated");
+    cut[2].value = 1;
+    CHECK_EQ_STR(cautions_of(cut, (struct verdict_facts){.status = "done"}), "saturated"); /* half are left */
+}
+
 TEST(large_shares_of_rejections_and_brakes_are_told)
 {
     struct made_metric metrics[] = {

@@ -257,3 +257,64 @@ TEST(kernels_without_measurements_are_told_once)
     CHECK(strncmp(of_one, "; never measured on rtx-4090: ", 30) == 0 && strstr(of_one + 1, "; never") == NULL);
     CHECK_EQ_STR(strstr(both, "; never measured on rtx-4090: "), of_one);
 }
+
+/* Products need units of their format on the GPU: those of FP8 came with Ada, those of NVFP4 with Blackwell. */
+TEST(weights_that_a_gpu_widens_are_told)
+{
+    static const struct {
+        const char *gpu, *weights;
+        int n;
+    } cases[] = {
+        {"a100-80-sxm", "fp8", 1},   {"a100-80-sxm", "fp8_block", 1}, {"a100-80-sxm", "nvfp4", 1},
+        {"a100-80-sxm", "int8", 0},  {"a100-80-sxm", "int4", 0},      {"a100-80-sxm", "bf16", 0},
+        {"v100-32-sxm", "fp8", 1},   {"h100-sxm", "fp8", 0},          {"h100-sxm", "fp8_block", 0},
+        {"h100-sxm", "nvfp4", 1},    {"l40s", "fp8", 0},              {"b200-sxm", "nvfp4", 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char said[64];
+        snprintf(said, sizeof said, "has no units for products in %s:", cases[i].weights);
+        const struct seen seen = warnings_of("emulated",
+                                             "'cluster': {'gpu': '%s'}, 'services': {'chat': {'llm': 'mistral-7b',"
+                                             " 'formats': {'weights': '%s'}, " COST ", " TRACE "}}",
+                                             cases[i].gpu, cases[i].weights);
+        CHECK_EQ_INT(seen.n, cases[i].n);
+        CHECK(seen.n == 0 || strstr(seen.text, said) != NULL);
+    }
+}
+
+static struct seen group_limits(int groups, const char *batching)
+{
+    return warnings_of("group-limits",
+                       "'cluster': {'gpu': 'h200-sxm'}, 'services': {'chat': {'llm': 'qwen3-30b-a3b',"
+                       " 'tensor_parallel': %d, 'data_parallel': %d, 'batching': %s, " COST ", " TRACE "}}",
+                       groups, groups, batching);
+}
+
+TEST(limits_that_all_attention_groups_share_are_told)
+{
+    const struct seen seen = group_limits(8, "'vllm-v1'");
+    CHECK_EQ_INT(seen.n, 1);
+    CHECK(strstr(seen.text, "max_sequences 256 and token_budget 2048 of batching") != NULL);
+    CHECK(strstr(seen.text, "all 8 groups") != NULL);
+    CHECK_EQ_INT(group_limits(1, "'vllm-v1'").n, 0);
+    CHECK_EQ_INT(group_limits(8, "{'policy': 'vllm-v1', 'token_budget': 16384}").n, 0);
+    CHECK_EQ_INT(group_limits(8, "{'policy': 'vllm-v1', 'token_budget': 2048, 'max_sequences': 2048}").n, 0);
+}
+
+static struct seen assumed_drafts(const char *speculation)
+{
+    return warnings_of("acceptance",
+                       "'cluster': {'gpu': 'a100-80-sxm'}, 'services': {'chat': {'llm': 'mistral-7b',"
+                       " 'speculation': %s, " COST ", 'trace': {'format': 'generate', 'count': 2, 'arrival':"
+                       " {'process': 'fixed', 'rate': '1/s'}, 'output': {'distribution': 'fixed', 'tokens': 20}}}}",
+                       speculation);
+}
+
+/* Without rates of candidates a tree of drafts gives no more tokens than a chain of its depth. */
+TEST(branches_of_a_tree_that_are_never_right_are_told)
+{
+    const struct seen chain = assumed_drafts("{'policy': 'eagle', 'depth': 3}");
+    const struct seen tree = assumed_drafts("{'policy': 'eagle', 'depth': 3, 'branches': 4, 'tokens': 16}");
+    CHECK(chain.n == 1 && strstr(chain.text, "rank_power") == NULL);
+    CHECK(tree.n == 1 && strstr(tree.text, "set acceptance.rates and acceptance.rank_power") != NULL);
+}
