@@ -65,9 +65,9 @@ LIB_SRC  := $(filter-out policies/examples/% $(if $(MPI),,sim/study/mpi.c),$(for
               $(call below,models) $(call below,policies) $(call below,traces) $(call below,analysis))
 CLI_SRC  := $(filter-out sim/cli/main.c,$(call below,sim/cli))
 SUITES   := $(call below,tests/unit) $(wildcard tests/property/*.c tests/oracle/*.c tests/golden/*.c)
-# Without sanitizers `make test` runs only the tests that ask for it.
+# Without sanitizers `make test` runs only the tests that ask for it, with the twins that several suites use.
 ifeq ($(MODE),o3)
-SUITES   := $(shell grep -l '^TEST_OPTIMISED' $(SUITES))
+SUITES   := $(sort $(shell grep -lE '^TEST_(OPTIMISED|SIZED)' $(SUITES); grep -LE '^TEST' $(SUITES)) $(wildcard tests/oracle/naive_*.c))
 endif
 FUZZERS  := $(wildcard tests/fuzz/*.c)
 WORLDS   := $(filter-out tests/support/worlds/main.c,$(wildcard tests/support/worlds/*.c))
