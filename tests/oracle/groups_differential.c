@@ -195,33 +195,33 @@ static struct naive_totals compare_sites(draw_site *draw)
     static struct naive_scenario s;
     struct naive_site site;
     struct naive_totals totals = {0};
-    const uint64_t n_sites = getenv("FULL") != NULL ? 1000 : (uint64_t)test_part(60);
+    const uint64_t n_sites = getenv("FULL") != NULL ? 1000 : 60;
     for (uint64_t seed = 0; seed < n_sites; seed++) {
         draw(&s, &site, seed);
         naive_check_scenario(&s, seed, &totals);
     }
-    CHECK_WHOLE(totals.requests > 800 && totals.halfway <= (int64_t)n_sites / 50);
+    CHECK(totals.requests > 800 && totals.halfway <= (int64_t)n_sites / 50);
     return totals;
 }
 
-TEST_SIZED(pools_of_groups_share_adapters)
+TEST(pools_of_groups_share_adapters)
 {
-    CHECK_WHOLE(compare_sites(random_pools).preemptions > 20);
+    CHECK(compare_sites(random_pools).preemptions > 20);
 }
 
-TEST_SIZED(failures_take_groups)
+TEST(failures_take_groups)
 {
-    CHECK_WHOLE(compare_sites(random_failing).restarts > 500);
+    CHECK(compare_sites(random_failing).restarts > 500);
 }
 
-TEST_SIZED(failures_take_pools_and_what_moves_between_them)
+TEST(failures_take_pools_and_what_moves_between_them)
 {
     const struct naive_totals totals = compare_sites(random_failing_pools);
-    CHECK_WHOLE(totals.restarts > 500 && totals.lost_moves > 100);
+    CHECK(totals.restarts > 500 && totals.lost_moves > 100);
 }
 
-TEST_SIZED(pools_that_scale)
+TEST(pools_that_scale)
 {
     const struct naive_totals totals = compare_sites(random_scaling);
-    CHECK_WHOLE(totals.restarts > 1000 && totals.starts > 300 && totals.drains > 100);
+    CHECK(totals.restarts > 1000 && totals.starts > 300 && totals.drains > 100);
 }

@@ -175,9 +175,9 @@ static void make_site(uint64_t number, struct site *site)
 
 /* Whatever shares what: links carry the bytes of the iterations, never more than they can, and stepping, queues and
  * repetition change nothing. */
-TEST_SIZED(random_sites)
+TEST(random_sites)
 {
-    for (uint64_t number = 0; number < (uint64_t)test_part(60); number++) {
+    for (uint64_t number = 0; number < 60; number++) {
         struct site site;
         make_site(number, &site);
         struct bed_rows *rows = run(site.node, site.services, &(struct bed_options){.check = true});

@@ -155,10 +155,10 @@ TEST(no_job_is_slower_than_with_its_own_share)
 }
 
 /* Jobs that gain by nothing: all divisions decide alike, byte for byte, whatever jobs ask for. */
-TEST_SIZED(jobs_that_gain_by_nothing_run_as_without)
+TEST(jobs_that_gain_by_nothing_run_as_without)
 {
     struct rng rng = test_rng(2022, "synergy", 1);
-    for (int i = 0; i < test_part(LISTS); i++) {
+    for (int i = 0; i < LISTS; i++) {
         SCOPED(text) jobs;
         text_init(&jobs);
         draw_jobs(&jobs, &rng, i % 2 == 0 ? 4 : 8, true, NULL);
@@ -347,12 +347,12 @@ static struct bed_rows *run_naive(const struct naive_job *jobs, int n)
                   GPUS, NODE_MILLI / 1000, types.chars, list.chars);
 }
 
-TEST_SIZED(jobs_of_one_node_end_as_in_a_naive_division)
+TEST(jobs_of_one_node_end_as_in_a_naive_division)
 {
     enum { CASES = 300 };
     struct rng rng = test_rng(2022, "synergy", 3);
     int n_tuned = 0;
-    for (int i = 0; i < test_part(CASES); i++) {
+    for (int i = 0; i < CASES; i++) {
         struct naive_job jobs[4];
         const int n = draw_naive(&rng, jobs);
         struct bed_rows *rows = run_naive(jobs, n);
@@ -366,7 +366,7 @@ TEST_SIZED(jobs_of_one_node_end_as_in_a_naive_division)
         }
         bed_free(rows);
     }
-    CHECK_WHOLE(n_tuned > CASES / 2);
+    CHECK(n_tuned > CASES / 2);
 }
 
 /* Jobs that come at one moment, in the naive division, in which the test before finds those of Orrery: what they do
