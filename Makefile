@@ -65,9 +65,9 @@ LIB_SRC  := $(filter-out policies/examples/% $(if $(MPI),,sim/study/mpi.c),$(for
               $(call below,models) $(call below,policies) $(call below,traces) $(call below,analysis))
 CLI_SRC  := $(filter-out sim/cli/main.c,$(call below,sim/cli))
 SUITES   := $(call below,tests/unit) $(wildcard tests/property/*.c tests/oracle/*.c tests/golden/*.c)
-# Without sanitizers `make test` runs only the tests that ask for it.
+# Without sanitizers `make test` runs only the tests that ask for it, with the twins that several suites use.
 ifeq ($(MODE),o3)
-SUITES   := $(shell grep -l '^TEST_OPTIMISED' $(SUITES))
+SUITES   := $(sort $(shell grep -lE '^TEST_(OPTIMISED|SIZED)' $(SUITES); grep -LE '^TEST' $(SUITES)) $(wildcard tests/oracle/naive_*.c))
 endif
 FUZZERS  := $(wildcard tests/fuzz/*.c)
 WORLDS   := $(filter-out tests/support/worlds/main.c,$(wildcard tests/support/worlds/*.c))
@@ -78,11 +78,15 @@ BENCHES  := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
 # for tests/cli/compilers.sh, which compares compilers and levels of optimisation.
 DECIDING := $(addsuffix /%,sim/core sim/catalog sim/world sim/store models policies traces)
 # Of this, what its scenario does not reach: all of IDLE but REACHED.
-IDLE := $(addsuffix /%,policies traces/formats models/training sim/world/market sim/world/rl)
+IDLE := $(addsuffix /%,policies traces models/training $(addprefix sim/world/,failures market power rl)) \
+    sim/catalog/huggingface_% $(addprefix models/operators/,exchange.c expert_% moe.c)
 REACHED := $(addprefix policies/,registry.c $(addprefix batching/,making_room.c priority_order.c vllm_v0.c vllm_v1.c) \
     $(addprefix placement/,first_fit.c scored.c) $(addprefix routing/,least.c least_outstanding.c round_robin.c) \
     $(addprefix scheduler/,pending.c preemptive.c ranking.c srtf.c)) \
-    $(addprefix traces/formats/,file_trace.c json_row.c json_line.c user_requests.c user_tables.c)
+    $(addprefix traces/,reader.c reader_width.c registry.c resample.c stream.c transform.c unread.c \
+        $(addprefix formats/,file_trace.c json_row.c json_line.c user_requests.c user_tables.c) \
+        $(addprefix generate/,arrival.c distribution.c requests.c)) \
+    sim/world/failures/failure_config.c sim/world/power/power.c
 ifneq ($(wildcard $(REACHED)),$(REACHED))
 $(error REACHED names files that do not exist: $(filter-out $(wildcard $(REACHED)),$(REACHED)))
 endif
@@ -186,6 +190,10 @@ endif
 # rows of all of them.
 ifeq ($(MODE),asan)
 BRIEF := $(addprefix analysis/,report plot figure compare gate) sim/cli tests/unit tests/property tests/bench
+# Half of the rest is compiled by -Og, which takes three quarters of the time of -O1. Its tests take no longer.
+LIGHT := sim/catalog sim/study sim/store $(addprefix sim/world/,failures jobs market power rl rows service) models/training \
+    $(addprefix policies/,autoscaling batching eviction kv_offload rental scheduler speculation) traces tests/oracle
+$(call obj,$(filter-out sim/study/guard.c tests/oracle/blocking_shops.c,$(foreach folder,$(LIGHT),$(call below,$(folder))))): DEFINES = -Og
 $(call obj,sim/core/hash.c sim/study/guard.c $(call below,policies/placement) $(call below,sim/world/cluster)): DEFINES = -O2
 $(call obj,$(foreach folder,$(BRIEF),$(call below,$(folder))) $(filter-out tests/support/bed.c,$(HARNESS))): DEFINES = -O0
 $(START): DEFINES = -fno-sanitize=all
@@ -196,7 +204,8 @@ endif
 ifeq ($(MODE),o3)
 COMPUTING := analysis/calibrate/% analysis/stats/% analysis/replicates.c sim/study/%
 $(call obj,$(filter-out $(DECIDING) $(COMPUTING),$(LIB_SRC) $(CLI_SRC)) $(HARNESS)): DEFINES = -O0
-$(call obj,$(filter-out policies/placement/% policies/scheduler/%,$(call idle,$(LIB_SRC)))): DEFINES = -O1
+$(call obj,$(filter-out $(addprefix policies/,placement/% scheduler/gavel/% scheduler/goodput/%) traces/reader% \
+    sim/world/failures/% sim/world/power/%,$(call idle,$(LIB_SRC)))): DEFINES = -O1
 $(call obj,$(filter-out sim/study/guard.c,$(filter $(COMPUTING),$(LIB_SRC))) $(SUITES)): DEFINES = -O1
 endif
 

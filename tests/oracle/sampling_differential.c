@@ -40,24 +40,24 @@ TEST(three_samples_by_hand)
     naive_check_scenario(&s, 1, &totals);
 }
 
-TEST(samples_under_every_batcher_that_preempts)
+TEST_SIZED(samples_under_every_batcher_that_preempts)
 {
     struct naive_totals totals = {0};
-    for (uint64_t seed = 0; seed < 100; seed++) {
+    for (uint64_t seed = 0; seed < (uint64_t)test_part(100); seed++) {
         random_case((enum naive_kind)(seed % 3), false, seed);
         naive_check_scenario(&s, seed, &totals);
     }
-    CHECK(totals.requests > 1500 && totals.preemptions > 300);
+    CHECK_WHOLE(totals.requests > 1500 && totals.preemptions > 300);
 }
 
-TEST(beams_under_every_batcher_that_preempts)
+TEST_SIZED(beams_under_every_batcher_that_preempts)
 {
     struct naive_totals totals = {0};
-    for (uint64_t seed = 0; seed < 100; seed++) {
+    for (uint64_t seed = 0; seed < (uint64_t)test_part(100); seed++) {
         random_case((enum naive_kind)(seed % 3), true, seed + 500);
         naive_check_scenario(&s, seed, &totals);
     }
-    CHECK(totals.requests > 1500 && totals.preemptions > 300);
+    CHECK_WHOLE(totals.requests > 1500 && totals.preemptions > 300);
 }
 
 /* Beams that go together may leave an empty batch, and others return while their KV still leaves: the naive simulator

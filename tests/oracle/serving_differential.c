@@ -184,11 +184,11 @@ static void check_windows(int scenarios, struct naive_totals *totals)
     }
 }
 
-TEST(vllm_v1_windows)
+TEST_SIZED(vllm_v1_windows)
 {
     struct naive_totals totals;
-    check_windows(100, &totals);
-    CHECK(totals.requests > 2500 && totals.preemptions > 300 && totals.rejections > 100);
+    check_windows(test_part(100), &totals);
+    CHECK_WHOLE(totals.requests > 2500 && totals.preemptions > 300 && totals.rejections > 100);
 }
 
 TEST(vllm_v0_swapping)
@@ -198,11 +198,11 @@ TEST(vllm_v0_swapping)
     CHECK(totals.requests > 1000 && totals.preemptions > 300);
 }
 
-TEST(disaggregation)
+TEST_SIZED(disaggregation)
 {
     struct naive_totals totals;
-    check_disaggregated(200, &totals);
-    CHECK(totals.requests > 1000 && totals.preemptions > 100);
+    check_disaggregated(test_part(200), &totals);
+    CHECK_WHOLE(totals.requests > 1000 && totals.preemptions > 100);
 }
 
 TEST(vllm_v1)
@@ -213,11 +213,11 @@ TEST(vllm_v1)
 }
 
 /* Three classes of requests by priority; with drafts, where a sequence takes several tokens. */
-TEST(vllm_v1_by_priority)
+TEST_SIZED(vllm_v1_by_priority)
 {
     static struct naive_scenario s;
     struct naive_totals totals = {0};
-    for (int seed = 0; seed < 100; seed++) {
+    for (int seed = 0; seed < test_part(100); seed++) {
         struct rng rng;
         struct naive_speculation speculation;
         rng_init(&rng, (uint64_t)seed, 0, "priorities", 0);
@@ -228,7 +228,7 @@ TEST(vllm_v1_by_priority)
         if (naive_one_in(&rng, 4)) s.speculation = &speculation;
         naive_check_scenario(&s, (uint64_t)seed, &totals);
     }
-    CHECK(totals.requests > 2000 && totals.preemptions > 500 && totals.cut_prompts > 50);
+    CHECK_WHOLE(totals.requests > 2000 && totals.preemptions > 500 && totals.cut_prompts > 50);
 }
 
 TEST(sarathi)

@@ -175,7 +175,7 @@ static void compare_sessions(bool is_v1)
     int64_t parked = 0, n_requests = 0, n_cached = 0, n_joins = 0, loaded[STORE_PLACES] = {0}, evicted[STORE_PLACES] = {0};
     char trace[512];
     snprintf(trace, sizeof trace, "%s/sessions.jsonl", test_tmpdir());
-    for (uint64_t seed = 0; seed < N_SCENARIOS; seed++) {
+    for (uint64_t seed = 0; seed < (uint64_t)test_part(N_SCENARIOS); seed++) {
         SCOPED(text) text = {0};
         random_scenario(&of, seed);
         if (is_v1) random_v1(&of, seed);
@@ -201,17 +201,17 @@ static void compare_sessions(bool is_v1)
         bed_free(macro);
         bed_free(single);
     }
-    CHECK(n_requests > 2000 && n_cached > 2000 && n_joins > 300 && (parked > 500) == is_v1);
-    for (int place = 0; place < STORE_PLACES; place++) CHECK(loaded[place] > 500 && evicted[place] > 500);
+    CHECK_WHOLE(n_requests > 2000 && n_cached > 2000 && n_joins > 300 && (parked > 500) == is_v1);
+    for (int place = 0; place < STORE_PLACES; place++) CHECK_WHOLE(loaded[place] > 500 && evicted[place] > 500);
 }
 
-TEST(sessions_over_tiers_are_equal_to_the_nanosecond)
+TEST_SIZED(sessions_over_tiers_are_equal_to_the_nanosecond)
 {
     compare_sessions(false);
 }
 
 /* Under vLLM v1, where requests are preempted and wait for their loads alone. */
-TEST(sessions_that_wait_for_loads_alone_are_equal_to_the_nanosecond)
+TEST_SIZED(sessions_that_wait_for_loads_alone_are_equal_to_the_nanosecond)
 {
     compare_sessions(true);
 }

@@ -167,14 +167,14 @@ static bool is_same(const struct naive_sequence *naive, const struct request_row
            row->cached_tokens == naive->cached;
 }
 
-TEST(sessions_are_equal_to_the_nanosecond)
+TEST_SIZED(sessions_are_equal_to_the_nanosecond)
 {
     static struct naive_sessions s;
     static struct naive_sequence sequences[REQUESTS];
     int64_t n_requests = 0, n_preemptions = 0, n_cached = 0, n_evicted = 0;
     char path[512], text[300], told[400];
     snprintf(path, sizeof path, "%s/sessions.jsonl", test_tmpdir());
-    for (uint64_t seed = 0; seed < N_SCENARIOS; seed++) {
+    for (uint64_t seed = 0; seed < (uint64_t)test_part(N_SCENARIOS); seed++) {
         random_scenario(&s, seed);
         write_trace(&s, path);
         naive_sessions_serve(&s, sequences);
@@ -195,5 +195,5 @@ TEST(sessions_are_equal_to_the_nanosecond)
         bed_free(rows);
         bed_free(stepped);
     }
-    CHECK(n_requests > 2000 && n_preemptions > 100 && n_cached > 100000 && n_evicted > 50);
+    CHECK_WHOLE(n_requests > 2000 && n_preemptions > 100 && n_cached > 100000 && n_evicted > 50);
 }

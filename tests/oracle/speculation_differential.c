@@ -95,12 +95,12 @@ TEST(drafts_fill_the_last_stage_by_hand)
     naive_check_scenario(&s, 0, &totals);
 }
 
-TEST(stages)
+TEST_SIZED(stages)
 {
     static struct naive_scenario s;
     static struct naive_speculation speculation;
     struct naive_totals totals = {0}, trees = {0};
-    for (uint64_t seed = 0; seed < 120; seed++) {
+    for (uint64_t seed = 0; seed < (uint64_t)test_part(120); seed++) {
         random_case(&s, (enum naive_kind)(seed % 5), seed + 600);
         s.stages = 2 + (int)(seed / 5 % (NAIVE_STAGES - 1));
         if (seed % 3 > 0) {
@@ -111,19 +111,19 @@ TEST(stages)
         s.speculation = &speculation;
         naive_check_scenario(&s, seed, &trees);
     }
-    CHECK(totals.requests > 2000 && totals.preemptions > 100 && totals.right > 5000);
-    CHECK(trees.requests > 1000 && trees.preemptions > 50 && trees.right > 2000);
+    CHECK_WHOLE(totals.requests > 2000 && totals.preemptions > 100 && totals.right > 5000);
+    CHECK_WHOLE(trees.requests > 1000 && trees.preemptions > 50 && trees.right > 2000);
 }
 
-TEST(every_batcher)
+TEST_SIZED(every_batcher)
 {
     static struct naive_scenario s;
     struct naive_totals totals = {0};
-    for (uint64_t seed = 0; seed < 100; seed++) {
+    for (uint64_t seed = 0; seed < (uint64_t)test_part(100); seed++) {
         random_case(&s, (enum naive_kind)(seed % 5), seed);
         naive_check_scenario(&s, seed, &totals);
     }
-    CHECK(totals.requests > 2000 && totals.preemptions > 300 && totals.right > 5000);
+    CHECK_WHOLE(totals.requests > 2000 && totals.preemptions > 300 && totals.right > 5000);
 }
 
 /* Trees, under every batcher; where blocks are short, chains are left of them. */

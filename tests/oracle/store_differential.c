@@ -99,33 +99,35 @@ static void compare_scenario(struct store_scenario *s, uint64_t seed, struct sum
     bed_free(single);
 }
 
-TEST(stores_serve_as_the_naive_simulator_does)
+TEST_SIZED(stores_serve_as_the_naive_simulator_does)
 {
     static struct store_scenario s;
     struct sums sums = {0};
-    for (uint64_t seed = 0; seed < 100; seed++) {
+    for (uint64_t seed = 0; seed < (uint64_t)test_part(100); seed++) {
         random_scenario(&s, seed);
         compare_scenario(&s, seed, &sums);
     }
-    for (int place = 0; place < STORE_PLACES; place++) CHECK(sums.loaded[place] > 500 && sums.evicted[place] > 500);
-    CHECK(sums.promoted > 200);
+    for (int place = 0; place < STORE_PLACES; place++)
+        CHECK_WHOLE(sums.loaded[place] > 500 && sums.evicted[place] > 500);
+    CHECK_WHOLE(sums.promoted > 200);
 }
 
 /* Under vLLM v1, where requests are preempted. In three of four scenarios requests wait for their loads alone. */
-TEST(requests_wait_for_loads_as_in_the_naive_simulator)
+TEST_SIZED(requests_wait_for_loads_as_in_the_naive_simulator)
 {
     static struct store_scenario s;
     struct sums sums = {0};
-    for (uint64_t seed = 100; seed < 220; seed++) {
+    for (uint64_t seed = 100; seed < 100 + (uint64_t)test_part(120); seed++) {
         struct rng rng;
         rng_init(&rng, seed, 0, "vllm v1", 0);
         random_scenario(&s, seed);
         store_random_v1(&s, seed % 4 != 0, &rng);
         compare_scenario(&s, seed, &sums);
     }
-    for (int place = 0; place < STORE_PLACES; place++) CHECK(sums.loaded[place] > 500 && sums.evicted[place] > 500);
-    CHECK(sums.preempted > 200 && sums.parked > 500);
-    CHECK(sums.found_coming > 40);
+    for (int place = 0; place < STORE_PLACES; place++)
+        CHECK_WHOLE(sums.loaded[place] > 500 && sums.evicted[place] > 500);
+    CHECK_WHOLE(sums.preempted > 200 && sums.parked > 500);
+    CHECK_WHOLE(sums.found_coming > 40);
 }
 
 /* --- By hand --- */

@@ -84,11 +84,11 @@ static double struck_end_s(double arrival_s, struct strike strike, bool of_promp
 
 /* Two replicas of prompts, two that decode. If the one that decodes fails before the prompt is processed, another one
  * gets all the KV afterwards. Any other loss of the KV starts the request anew. */
-TEST(a_failure_at_any_moment_of_a_layer_wise_transfer)
+TEST_SIZED(a_failure_at_any_moment_of_a_layer_wise_transfer)
 {
     static const char pools[] = "'p': {'role': 'prefill', 'replicas': 2}, 'd': {'role': 'decode', 'replicas': 2}";
     int n_prompt = 0, n_decode = 0, n_moving = 0;
-    for (uint64_t seed = 1; seed <= 250; seed++) {
+    for (uint64_t seed = 1; seed <= (uint64_t)test_part(250); seed++) {
         struct bed_rows *rows = run(seed, pools, "layer-wise", 60, BED(.check = true));
         CHECK_EQ_INT(rows->code, 0);
         const struct request_row *row = bed_request(rows, 0);
@@ -109,7 +109,7 @@ TEST(a_failure_at_any_moment_of_a_layer_wise_transfer)
         }
         bed_free(rows);
     }
-    CHECK(n_prompt > 10 && n_decode > 10 && n_moving > 20);
+    CHECK_WHOLE(n_prompt > 10 && n_decode > 10 && n_moving > 20);
 }
 
 /* --- Beside a mixed pool --- */

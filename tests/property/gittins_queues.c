@@ -145,10 +145,10 @@ static void run_real(struct jobrun *run, const struct plain *plain)
                 0);
 }
 
-TEST(it_agrees_with_the_plain_one)
+TEST_SIZED(it_agrees_with_the_plain_one)
 {
     int preemptions = 0;
-    for (uint64_t round = 0; round < 400; round++) {
+    for (uint64_t round = 0; round < (uint64_t)test_part(400); round++) {
         struct rng rng;
         struct plain plain;
         SCOPED(jobrun) run = {0};
@@ -165,7 +165,7 @@ TEST(it_agrees_with_the_plain_one)
         }
         if (!CHECK(same)) break;
     }
-    CHECK(preemptions > 1000);
+    CHECK_WHOLE(preemptions > 1000);
 }
 
 static void ends(const char *params, double a_s, double b_s)

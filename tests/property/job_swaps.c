@@ -502,10 +502,10 @@ static const char *draw_plan(struct rng *rng)
 }
 
 /* Random plans of two to four jobs on a node with random switches and drives. Shares settle to 1/16384 each. */
-TEST(random_sites_agree_with_a_naive_twin)
+TEST_SIZED(random_sites_agree_with_a_naive_twin)
 {
     int n_slowed = 0;
-    for (uint64_t index = 0; index < 60; index++) {
+    for (uint64_t index = 0; index < (uint64_t)test_part(60); index++) {
         SCOPED(session) session = {0};
         struct rng rng = test_rng(index, "swaps of jobs", 0);
         static struct twin twin;
@@ -556,5 +556,5 @@ TEST(random_sites_agree_with_a_naive_twin)
         }
         n_slowed += bed_metric(rows, "job.offload_speed") < 0.99;
     }
-    CHECK(n_slowed > 30);
+    CHECK_WHOLE(n_slowed > 30);
 }

@@ -138,12 +138,12 @@ static void check_tables(const struct cost_fixture *fixture, uint32_t run, uint6
     CHECK_NEAR(off / (double)cases, 0.0, 0.015);
 }
 
-TEST(tables_keep_to_the_kernels)
+TEST_SIZED(tables_keep_to_the_kernels)
 {
     for (uint32_t s = 0; s < SUBJECTS; s++) {
         SCOPED(cost_fixture) fixture;
         MUST(make(&fixture, &subjects[s], 1e9, "none") == 0);
-        check_tables(&fixture, s, 3000);
+        check_tables(&fixture, s, (uint64_t)test_part(3000));
     }
 }
 

@@ -259,12 +259,12 @@ static void count_met(struct met *met, const struct naive_rl *twin)
     met->n_halts += twin->update == NAIVE_RL_HALT && twin->sending_ns > twin->n_sends * twin->send_ns;
 }
 
-TEST(times_are_those_of_a_naive_twin)
+TEST_SIZED(times_are_those_of_a_naive_twin)
 {
     struct met met = {0};
     SCOPED(session) session = {0};
     const int64_t bytes = weight_bytes(&session);
-    for (uint64_t i = 0; i < CASES; i++) {
+    for (uint64_t i = 0; i < (uint64_t)test_part(CASES); i++) {
         struct rl_case *c = calloc(1, sizeof *c);
         struct pricing *pricing = calloc(1, sizeof *pricing);
         draw_case(c, i);
@@ -281,7 +281,7 @@ TEST(times_are_those_of_a_naive_twin)
         free(pricing);
         free(c);
     }
-    CHECK(met.n_overlaps >= 10 && met.n_stale >= 10 && met.n_skips >= 5 && met.n_halts >= 3);
+    CHECK_WHOLE(met.n_overlaps >= 10 && met.n_stale >= 10 && met.n_skips >= 5 && met.n_halts >= 3);
 }
 
 /* With staleness 0 no request is in progress when weights are sent: what replicas would do with it does not matter. */

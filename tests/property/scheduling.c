@@ -67,11 +67,11 @@ static void run_naive(const char *scheduler, struct naive_job *jobs, int n, int 
 /* In every other round some jobs take no time at all: when they end, the same moment sees another decision. (The one
  * order in which ours may differ then, preemptive.h, makes one round in some 900 another one; it is not among
  * these.) */
-TEST(schedulers_agree_with_naive_ones)
+TEST_SIZED(schedulers_agree_with_naive_ones)
 {
     static const char *const schedulers[] = {"fifo", "fifo-skip",   "easy", "conservative",
                                              "sjf",  "fewest-gpus", "srtf", "srsf"};
-    for (uint64_t round = 0; round < 400; round++) {
+    for (uint64_t round = 0; round < (uint64_t)test_part(400); round++) {
         struct rng rng = test_rng(1, "scheduling", round);
         struct naive_job jobs[NAIVE_MAX_JOBS];
         int total_gpus = between(&rng, 1, 12), n = between(&rng, 1, 40);

@@ -183,16 +183,16 @@ static void check_mode(enum mode mode, int n_runs)
     }
 }
 
-TEST(plans_of_one_stage_are_those_of_the_naive_composer)
+TEST_SIZED(plans_of_one_stage_are_those_of_the_naive_composer)
 {
-    check_mode(ONE_STAGE, 80);
-    CHECK(seen.cut > 500 && seen.cached > 500 && late > 100 && seen.preempted > 20 && seen.retracted > 30);
+    check_mode(ONE_STAGE, test_part(80));
+    CHECK_WHOLE(seen.cut > 500 && seen.cached > 500 && late > 100 && seen.preempted > 20 && seen.retracted > 30);
 }
 
-TEST(plans_of_stages_are_those_of_the_naive_composer)
+TEST_SIZED(plans_of_stages_are_those_of_the_naive_composer)
 {
-    check_mode(STAGES, 45);
-    CHECK(in_flight > 10000 && seen.cut > 500 && seen.preempted > 20 && seen.retracted > 30);
+    check_mode(STAGES, test_part(45));
+    CHECK_WHOLE(in_flight > 10000 && seen.cut > 500 && seen.preempted > 20 && seen.retracted > 30);
 }
 
 TEST(plans_of_pools_are_those_of_the_naive_composer)

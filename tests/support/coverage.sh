@@ -27,7 +27,7 @@ reached >"$work/sanitized"
 
 # The same tests once more, with nothing left to the optimised build.
 words=$(grep -lE '(^|\|\| )optimised( |$)' tests/cli/*.sh tests/lint/*.sh)
-for suite in $(grep -rl '^TEST_OPTIMISED' tests/property tests/oracle tests/unit); do
+for suite in $(grep -rlE '^TEST_(OPTIMISED|SIZED)' tests/property tests/oracle tests/unit); do
     words="$words $(basename "$suite" .c)/"
 done
 ORRERY=$build/orrery BUILD=$build OPTIMISED= "$build/tests/run" $words >"$work/log" || failed

@@ -7,7 +7,7 @@
  * Tests run in $TEST_WORKERS processes (tests/support/workers.h), by default one per processor, the long ones first.
  *
  * A script passes with exit status 0, is skipped with 77 (its last line of output is the reason) and fails
- * otherwise. So does a test that the runner of the optimised build, $OPTIMISED/tests/run, runs alone. */
+ * otherwise. So does a test that the runner of the optimised build, $OPTIMISED/tests/run, runs alone, or once more. */
 #include "tests/support/harness.h"
 
 #include "tests/support/workers.h"
@@ -37,6 +37,7 @@ static struct {
     int next;       /* the one that CUnit comes to next */
     bool mine;      /* the one that it is at is run by this process */
     const char *skipped; /* why the running test left, or NULL */
+    void (*part)(void);  /* the running test, of which the optimised build runs all, or NULL */
     bool failed;         /* some test of this process */
     double began_s;
     char *scripts[MAX_SCRIPTS];
@@ -55,6 +56,7 @@ static struct {
 } run;
 
 static void run_optimised(void);
+static void run_both(void);
 
 /* Returns a copy that lasts as long as the process. */
 static char *keep(const char *text)
@@ -96,7 +98,7 @@ static bool is_long(int test)
         "tests/cli/sweep.sh",     "tests/cli/figures_offload.sh", "tests/cli/figure_distserve.sh"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(run.tests[test].name, names[i]) == 0) return true;
-    return run.tests[test].function == run_optimised;
+    return run.tests[test].function == run_optimised || run.tests[test].function == run_both;
 }
 
 /* What CUnit runs in the place of every test: it takes them in the order in which they were added. */
@@ -106,6 +108,7 @@ static void run_if_mine(void)
     run.mine = is_long(test) == run.long_ones && workers_claim(test);
     if (!run.mine) return;
     run.skipped = NULL;
+    run.part = NULL;
     run.began_s = cpu_s();
     run.tests[test].function();
     while (run.n_owned > 0) test_release(run.owned[run.n_owned - 1].memory);
@@ -329,6 +332,37 @@ static void run_optimised(void)
     run_command(command);
 }
 
+/* The suite of a test is called like its file. */
+static void name_suite(const struct test *test, char *suite, size_t size)
+{
+    const char *base = strrchr(test->file, '/') + 1;
+    snprintf(suite, size, "%.*s", (int)strcspn(base, "."), base);
+}
+
+bool test_is_part(void)
+{
+    return run.part != NULL;
+}
+
+int test_part(int n)
+{
+    return test_is_part() ? (n + 7) / 8 : n;
+}
+
+/* Runs a part of a test, and all of it in the optimised build. */
+static void run_both(void)
+{
+    char suite[64];
+    for (const struct test *test = __start_tests; test < __stop_tests; test++) {
+        name_suite(test, suite, sizeof suite);
+        const bool is_running = strcmp(test->name, CU_get_current_test()->pName) == 0 &&
+                                strcmp(suite, CU_get_current_suite()->pName) == 0;
+        if (is_running) run.part = test->function;
+    }
+    run.part();
+    if (run.skipped == NULL) run_optimised();
+}
+
 static int wanted(const char *name, int argc, char **argv)
 {
     if (argc <= 1) return 1;
@@ -428,14 +462,15 @@ static void add_suites(int argc, char **argv, const char *alone)
     qsort(tests, (size_t)n, sizeof *tests, compare_places);
     for (int i = 0; i < n; i++) {
         char suite[64], name[256];
-        const char *base = strrchr(tests[i]->file, '/') + 1;
-        snprintf(suite, sizeof suite, "%.*s", (int)strcspn(base, "."), base);
+        name_suite(tests[i], suite, sizeof suite);
         snprintf(name, sizeof name, "%s/%s", suite, tests[i]->name);
         if (alone != NULL ? strcmp(name, alone) != 0 : !wanted(name, argc, argv)) continue;
         if (strcmp(tests[i]->file, file) != 0) run.suite = CU_add_suite(suite, NULL, NULL);
         file = tests[i]->file;
-        const bool is_elsewhere = tests[i]->is_optimised && test_optimised() != NULL;
-        add_test(tests[i]->name, is_elsewhere ? run_optimised : tests[i]->function);
+        const int where = test_optimised() != NULL ? (int)tests[i]->where : TEST_HERE;
+        add_test(tests[i]->name, where == TEST_HERE    ? tests[i]->function
+                                 : where == TEST_THERE ? run_optimised
+                                                       : run_both);
     }
 }
 

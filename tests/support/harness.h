@@ -22,21 +22,29 @@
 struct test {
     const char *name, *file;
     int line;
-    bool is_optimised;
+    enum { TEST_HERE, TEST_THERE, TEST_IN_BOTH } where; /* there: in the optimised build */
     void (*function)(void);
 };
 
 /* Defines a test: TEST(what_holds) { ... }. The linker collects the tests of all files in the section "tests". */
-#define TEST(what) DEFINE_TEST(what, false)
+#define TEST(what) DEFINE_TEST(what, TEST_HERE)
 
 /* The same, of numbers that take long to compute: `make test` runs it in the optimised build, without sanitizers. What
  * it runs is seen by these in other tests: `make coverage` names the lines that are not. */
-#define TEST_OPTIMISED(what) DEFINE_TEST(what, true)
+#define TEST_OPTIMISED(what) DEFINE_TEST(what, TEST_THERE)
 
-#define DEFINE_TEST(what, is_optimised)                                                                                \
+/* The same, of many like cases: `make test` runs all in the optimised build, and before them a part with sanitizers. */
+#define TEST_SIZED(what) DEFINE_TEST(what, TEST_IN_BOTH)
+
+/* In a test defined by TEST_SIZED: how many of n cases to run. It is an eighth, rounded up, where the optimised build
+ * runs all, else n. */
+int test_part(int n);
+bool test_is_part(void);
+
+#define DEFINE_TEST(what, where)                                                                                       \
     static void what(void);                                                                                            \
     static const struct test test_##what __attribute__((used, section("tests"), aligned(sizeof(void *)))) = {          \
-        #what, __FILE__, __LINE__, is_optimised, what};                                                                \
+        #what, __FILE__, __LINE__, where, what};                                                                       \
     static void what(void)
 
 /* A struct whose NAME_fini is called when the block ends: SCOPED(arena) arena = {0}; */
@@ -85,6 +93,9 @@ const char *test_optimised(void);
     test_check_str((actual), (expected), #actual " == " #expected, __FILE__, __LINE__)
 #define CHECK_NEAR(actual, expected, tolerance)                                                                        \
     test_check_near((actual), (expected), (tolerance), #actual " ~ " #expected, __FILE__, __LINE__)
+
+/* What only all cases of a TEST_SIZED need to have; it is computed for a part, too. */
+#define CHECK_WHOLE(condition) CHECK((condition) || test_is_part())
 
 /* Like CHECK, but leaves the test function when it fails. */
 #define MUST(condition)                                                                                                \

@@ -22,7 +22,8 @@ struct states {
     size_t n;
     size_t stride[KNAPSACK_TYPES];
     int64_t most[KNAPSACK_TYPES]; /* of each digit */
-    double *best;                 /* [n] */
+    double *best, *next;          /* [n]: of the jobs so far, and with the job that is added */
+    int64_t *number;              /* [n]: as taken, of this job */
     int16_t *taken;               /* [jobs][n]: 1 + number of the choice; 0: none */
 };
 
@@ -56,35 +57,38 @@ static bool count_states(const struct knapsack *knapsack, struct states *states)
     return true;
 }
 
-/* The digits of the state before this one; only the digits that change are written. */
-static void count_down(const struct states *states, int types, int64_t *left)
+/* What one choice of a job gains in n neighbouring states: `before` are the values without the job in the states that
+ * the choice leaves. A state keeps what it has unless the choice is better by more than a rounding error. There is no
+ * branch, so that a compiler can treat several states at once. */
+static void improve(size_t n, const double *restrict before, double value, int64_t number, double *restrict best,
+                    int64_t *restrict taken)
 {
-    for (int j = 0; j < types; j++) {
-        if (left[j]-- > 0) return;
-        left[j] = states->most[j];
+    for (size_t s = 0; s < n; s++) {
+        const double sum = before[s] + value, had = best[s];
+        const bool is_better = !(sum <= had + TIE_FRAC * fabs(had));
+        best[s] = is_better ? sum : had;
+        taken[s] = is_better ? number : taken[s];
     }
 }
 
-/* From the fullest state down, so that each job is counted once. */
-static void add_job(const struct knapsack *knapsack, const struct states *states, size_t job)
+/* `best` becomes the values with this job. The states that have enough GPUs of a type are whole blocks. */
+static void add_job(const struct knapsack *knapsack, struct states *states, size_t job)
 {
-    int64_t left[KNAPSACK_TYPES];
     int32_t n;
     const struct knapsack_choice *choices = choices_of(knapsack, job, &n);
-    int16_t *taken = &states->taken[job * states->n];
-    memcpy(left, states->most, sizeof left);
-    for (size_t s = states->n; s-- > 0; count_down(states, knapsack->types, left)) {
-        double best = states->best[s];
-        for (int32_t c = 0; c < n; c++) {
-            const struct knapsack_choice *choice = &choices[c];
-            if (choice->gpus > left[choice->type]) continue;
-            const double sum = states->best[s - (size_t)choice->gpus * states->stride[choice->type]] + choice->value;
-            if (sum <= best + TIE_FRAC * fabs(best)) continue;
-            best = sum;
-            taken[s] = (int16_t)(c + 1);
-        }
-        states->best[s] = best;
+    double *before = states->best, *best = states->next;
+    memcpy(best, before, states->n * sizeof *best);
+    memset(states->number, 0, states->n * sizeof *states->number);
+    for (int32_t c = 0; c < n; c++) {
+        const size_t stride = states->stride[choices[c].type], gpus = (size_t)choices[c].gpus;
+        const size_t block = stride * ((size_t)states->most[choices[c].type] + 1), first = gpus * stride;
+        for (size_t at = 0; first < block && at < states->n; at += block)
+            improve(block - first, &before[at], choices[c].value, c + 1, &best[at + first],
+                    &states->number[at + first]);
     }
+    for (size_t s = 0; s < states->n; s++) states->taken[job * states->n + s] = (int16_t)states->number[s];
+    states->best = best;
+    states->next = before;
 }
 
 static void read_back(const struct knapsack *knapsack, const struct states *states, int32_t *picked)
@@ -184,11 +188,15 @@ int knapsack_solve(const struct knapsack *knapsack, int32_t *picked)
     struct states states = {0};
     if (!count_states(knapsack, &states)) return knapsack_solve_by_prices(knapsack, picked);
     states.best = mem_zalloc(states.n, sizeof *states.best);
+    states.next = mem_zalloc(states.n, sizeof *states.next);
+    states.number = mem_zalloc(states.n, sizeof *states.number);
     states.taken = mem_zalloc(knapsack->n * states.n + 1, sizeof *states.taken);
-    const bool has_memory = states.best != NULL && states.taken != NULL;
+    const bool has_memory = states.best != NULL && states.next != NULL && states.number != NULL && states.taken != NULL;
     for (size_t i = 0; has_memory && i < knapsack->n; i++) add_job(knapsack, &states, i);
     if (has_memory) read_back(knapsack, &states, picked);
     mem_free(states.best);
+    mem_free(states.next);
+    mem_free(states.number);
     mem_free(states.taken);
     return has_memory ? 1 : SIM_E_NOMEM;
 }
