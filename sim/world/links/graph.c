@@ -224,12 +224,6 @@ int32_t graph_distance(const struct graph *graph, struct graph_nic from, struct 
     return graph_pod_of(graph, from_leaf) == graph_pod_of(graph, to_leaf) ? 3 : 5;
 }
 
-int32_t graph_node_distance(const struct graph *graph, int32_t from, int32_t to)
-{
-    if (from == to) return 0;
-    return graph_is_flat(graph) ? 1 : graph_distance(graph, (struct graph_nic){from, 0}, (struct graph_nic){to, 0});
-}
-
 /* --- Equal-cost multipath --- */
 
 /* SplitMix64's output of its next state. */
