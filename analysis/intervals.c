@@ -4,12 +4,6 @@
 
 #include <string.h>
 
-static const char *text_at(const struct query_answer *answer, size_t column, size_t row)
-{
-    const char *const *texts = answer->columns[column].texts;
-    return texts != NULL && texts[row] != NULL ? texts[row] : "";
-}
-
 int intervals_read(const struct database *database, int64_t run_id, struct arena *arena,
                    struct run_intervals *intervals, struct diag *diag)
 {
@@ -25,11 +19,11 @@ int intervals_read(const struct database *database, int64_t run_id, struct arena
     struct metric_interval *items = arena_alloc(arena, (ends.n_rows + 1) * sizeof *items);
     if (items == NULL) return diag_nomem_at(diag, database->path);
     for (size_t i = 0; i < ends.n_rows; i++)
-        items[i] = (struct metric_interval){text_at(&ends, 0, i), ends.columns[1].numbers[i],
+        items[i] = (struct metric_interval){query_text(&ends, 0, i), ends.columns[1].numbers[i],
                                             ends.columns[2].numbers[i], ends.columns[3].numbers[i],
                                             ends.columns[4].numbers[i]};
     *intervals = (struct run_intervals){.n = ends.n_rows, .items = items, .share = basis.columns[1].numbers[0],
-                                        .basis = text_at(&basis, 0, 0), .systems = text_at(&basis, 2, 0)};
+                                        .basis = query_text(&basis, 0, 0), .systems = query_text(&basis, 2, 0)};
     return 0;
 }
 

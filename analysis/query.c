@@ -117,6 +117,12 @@ double query_number(sqlite3_stmt *statement, int column)
     return sqlite3_column_double(statement, column);
 }
 
+const char *query_text(const struct query_answer *answer, size_t column, size_t row)
+{
+    const char *const *texts = answer->columns[column].texts;
+    return texts != NULL && texts[row] != NULL ? texts[row] : "";
+}
+
 const struct query_column *query_column(const struct query_answer *answer, const char *name)
 {
     for (size_t i = 0; i < answer->n_columns; i++)

@@ -42,6 +42,9 @@ int query_each(const struct database *database, const char *sql, const int64_t *
 /* A number of the row, NAN when it is NULL. */
 double query_number(sqlite3_stmt *statement, int column);
 
+/* The text at a column and row; "" where the value is not a text. */
+const char *query_text(const struct query_answer *answer, size_t column, size_t row);
+
 /* The column of that name, or NULL. */
 const struct query_column *query_column(const struct query_answer *answer, const char *name);
 

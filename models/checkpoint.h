@@ -32,10 +32,6 @@ double checkpoint_daly_s(const struct checkpoint_cost *cost);
 
 enum checkpoint_design { CHECKPOINT_SYNCHRONOUS, CHECKPOINT_FASTPERSIST, CHECKPOINT_DATASTATES };
 
-/* State of a job whose optimizer is Adam in mixed precision, per parameter: 16-bit weights, and in 32 bits the weights,
- * the momentum and the variance. With 16-bit gradients it is 16. */
-#define CHECKPOINT_BYTES_PER_PARAM 14.0
-
 struct checkpoint_save {
     enum checkpoint_design design;
     double bytes;              /* of the whole job */

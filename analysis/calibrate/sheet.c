@@ -127,6 +127,12 @@ struct csv_field sheet_text(const struct sheet *sheet, int column)
     return at < 0 ? (struct csv_field){"", 0} : csv_fields(sheet->csv)[at];
 }
 
+const char *sheet_text_copy(const struct sheet *sheet, int column)
+{
+    const struct csv_field field = sheet_text(sheet, column);
+    return arena_printf(sheet->arena, "%.*s", (int)field.n_chars, field.chars);
+}
+
 bool sheet_has(const struct sheet *sheet, int column)
 {
     return position_of(sheet, column) >= 0;

@@ -67,6 +67,7 @@ int sheet_next(struct sheet *sheet);
 
 /* A field of the current row; empty when the file lacks its column. */
 struct csv_field sheet_text(const struct sheet *sheet, int column);
+const char *sheet_text_copy(const struct sheet *sheet, int column); /* in the arena; NULL when out of memory */
 bool sheet_has(const struct sheet *sheet, int column);
 bool sheet_text_is(const struct sheet *sheet, int column, const char *text);
 

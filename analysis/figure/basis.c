@@ -2,6 +2,7 @@
 #include "analysis/figure/claims.h"
 #include "analysis/figure/figure.h"
 #include "sim/core/mem.h"
+#include "sim/core/real_list.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -20,12 +21,6 @@ struct found {
 /* Beside the bases: claims that follow from the set-up, and the limits and expectations of Orrery's authors, whatever
  * their points. */
 enum { IDENTITIES = CLAIM_IS_FITTED + 1, OWN_LIMITS };
-
-static int compare_fracs(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 static void count(const struct claim_result *result, struct found *found)
 {
@@ -54,8 +49,8 @@ static void collect(const struct figure *figure, const struct claim_results *cla
         const int of = result->is_own ? OWN_LIMITS : result->claim->is_arithmetic ? IDENTITIES : (int)result->basis;
         if (of == basis && figure_claim_unjudged(figure, result->claim) == NULL) count(result, found);
     }
-    qsort(found->numbers, found->n_numbers, sizeof *found->numbers, compare_fracs);
-    qsort(found->curves, found->n_curves, sizeof *found->curves, compare_fracs);
+    qsort(found->numbers, found->n_numbers, sizeof *found->numbers, real_compare);
+    qsort(found->curves, found->n_curves, sizeof *found->curves, real_compare);
 }
 
 /* "; of 3 numbers the median is off by 7.7 %, the largest by 18.0 %" */

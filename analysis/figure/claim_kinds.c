@@ -3,6 +3,7 @@
 
 #include "analysis/stats/stats.h"
 #include "analysis/stats/tolerance.h"
+#include "sim/core/real_list.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -334,12 +335,6 @@ static void curve_places(const void *params, const struct claim_places *places)
         places->visit(places->context, series_name(&curve->series, i), curve->from, curve->to);
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-    double p = *(const double *)a, q = *(const double *)b;
-    return (p > q) - (p < q);
-}
-
 /* Adds the absolute deviation at every point of the paper in the range, and counts them, and those where ours is above.
  * A paper's point without one of ours is an error. */
 static int collect_deviations(const struct data_series *series, const struct curve_params *params, double *deviations,
@@ -374,7 +369,7 @@ static int curve_evaluate(const struct figure_claim *claim, const struct figure_
     }
     if (n == 0)
         return diag_error(diag, SIM_E_DATA, data->figure->id, NULL, "the paper has no points in the range of a claim");
-    qsort(deviations, n, sizeof *deviations, compare_numbers);
+    qsort(deviations, n, sizeof *deviations, real_compare);
     outcome->deviation = stats_quantile(deviations, n, 0.9);
     outcome->holds = is_within(outcome->deviation, claim);
     outcome->worst = deviations[n - 1];

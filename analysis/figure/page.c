@@ -75,7 +75,8 @@ int figure_chart_gnuplot(const struct figure_data *data, size_t index, const cha
     return code == 0 && (script->failed || numbers->failed) ? SIM_E_NOMEM : code;
 }
 
-const char *figure_tolerances_text(const struct figure *figure)
+/* A sentence: when the tolerances were committed. */
+static const char *tolerances_text(const struct figure *figure)
 {
     static const char *const texts[] = {
         [TOLERANCES_WITH_RESULTS] = "Tolerances were committed together with the results.",
@@ -214,7 +215,7 @@ void figure_markdown(const struct figure_entry *entry, struct text *markdown)
     if (claim_basis_text(figure, entry->claims, markdown) != 0) markdown->failed = true;
     text_add(markdown, ".\n\n");
     add_claim_table(entry->claims, markdown);
-    text_printf(markdown, "\n%s\n", figure_tolerances_text(figure));
+    text_printf(markdown, "\n%s\n", tolerances_text(figure));
     add_reasons(entry->claims, false, "\nKnown to fail:\n\n", markdown);
     add_reasons(entry->claims, true, "\nOnly reported:\n\n", markdown);
     add_fitted(figure, markdown);
@@ -379,7 +380,7 @@ static int add_figure(struct text *html, const struct figure_entry *entry)
     }
     text_add(html, "</div>\n");
     add_claims(html, entry->claims);
-    text_printf(html, "<p class=soft>%s</p>\n", figure_tolerances_text(figure));
+    text_printf(html, "<p class=soft>%s</p>\n", tolerances_text(figure));
     add_background(html, figure);
     text_add(html, "</section>\n");
     return code;

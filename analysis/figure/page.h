@@ -36,7 +36,4 @@ void figure_markdown(const struct figure_entry *entry, struct text *markdown);
 /* Writes one self-contained HTML page. Returns 0 or SIM_E_NOMEM. */
 int figure_gallery(const struct figure_entry *entries, size_t n, struct text *html);
 
-/* A sentence: when the tolerances were committed. */
-const char *figure_tolerances_text(const struct figure *figure);
-
 #endif

@@ -3,6 +3,7 @@
 #include "analysis/plot/frame.h"
 #include "analysis/plot/mark.h"
 #include "sim/core/mem.h"
+#include "sim/core/real_list.h"
 
 #include <float.h>
 #include <math.h>
@@ -109,7 +110,7 @@ static double *sort_values(const double *values, size_t n_values, size_t *n)
     if (sorted == NULL) return NULL;
     for (size_t i = 0; i < n_values; i++)
         if (scale_has(PLOT_LINEAR, values[i])) sorted[(*n)++] = values[i];
-    qsort(sorted, *n, sizeof *sorted, mark_compare_values);
+    qsort(sorted, *n, sizeof *sorted, real_compare);
     return sorted;
 }
 
@@ -195,7 +196,7 @@ static void add_heatmap(struct text *data, const struct plot_chart *chart, const
         if (n == 0 || places[i] != places[n - 1]) places[n++] = places[i];
     add_heading(data, series->name, "x row left right top bottom value");
     for (size_t i = 0; i < series->n; i++) {
-        const double *place = bsearch(&series->x[i], places, n, sizeof *places, mark_compare_values);
+        const double *place = bsearch(&series->x[i], places, n, sizeof *places, real_compare);
         if (place == NULL || series->row[i] >= chart->n_categories || !scale_has(chart->z.scale, series->y[i]))
             continue;
         const size_t at = (size_t)(place - places);

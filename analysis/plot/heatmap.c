@@ -3,6 +3,7 @@
 
 #include "analysis/plot/draw.h"
 #include "sim/core/mem.h"
+#include "sim/core/real_list.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -26,7 +27,7 @@ static size_t find_places(const struct frame *frame, const struct plot_series *s
         const double x = scale_px(&frame->x, series->x[i]);
         if (x >= frame->data.left && x <= frame->data.right) places[n++] = x;
     }
-    qsort(places, n, sizeof *places, mark_compare_values);
+    qsort(places, n, sizeof *places, real_compare);
     for (size_t i = 0; i < n; i++)
         if (n_places == 0 || places[i] - places[n_places - 1] > 1e-6) places[n_places++] = places[i];
     return n_places;

@@ -2,6 +2,7 @@
 #include "analysis/plot/mark.h"
 
 #include "sim/core/mem.h"
+#include "sim/core/real_list.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -172,7 +173,7 @@ static double *sort_values(const struct plot_series *series, size_t *n)
     if (sorted == NULL) return NULL;
     for (size_t i = 0; i < series->n; i++)
         if (!isnan(series->x[i])) sorted[(*n)++] = series->x[i];
-    qsort(sorted, *n, sizeof *sorted, mark_compare_values);
+    qsort(sorted, *n, sizeof *sorted, real_compare);
     return sorted;
 }
 

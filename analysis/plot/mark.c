@@ -106,12 +106,6 @@ double bar_place(const struct plot_chart *chart, size_t series)
 
 /* --- Marks --- */
 
-int mark_compare_values(const void *left, const void *right)
-{
-    const double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
 int mark_compare_points(const void *left, const void *right)
 {
     const struct px_point *a = left, *b = right;

@@ -75,8 +75,7 @@ void mark_point(const struct frame *frame, size_t series, size_t i, double x, do
 /* Draws a vertical interval from low to high, with serifs. */
 void mark_whisker(const struct frame *frame, const char *colour, double x, double low, double high);
 
-/* For qsort and bsearch: numbers, and points by x, then y. */
-int mark_compare_values(const void *left, const void *right);
+/* For qsort: points by x, then y. */
 int mark_compare_points(const void *left, const void *right);
 
 /* Whether a point in pixels lies within the frame (with a margin for rounding); false for NAN. */

@@ -14,12 +14,6 @@ static const char *const well_known[] = {
     "job.makespan_s",      "cluster.gpu_util",    "service.requests_per_s",      "request.finished", "job.finished"};
 enum { N_WELL_KNOWN = sizeof well_known / sizeof *well_known };
 
-static const char *text_at(const struct query_answer *answer, size_t column, size_t row)
-{
-    const char *const *texts = answer->columns[column].texts;
-    return texts != NULL && texts[row] != NULL ? texts[row] : "";
-}
-
 /* --- Runs --- */
 
 static int read_head(const struct report_source *source, struct study *study)
@@ -29,10 +23,10 @@ static int read_head(const struct report_source *source, struct study *study)
     int code = source_query(source, &query, "read the study", &answer);
     if (code != 0) return code;
     const bool has_study = answer.n_rows > 0;
-    study->name = has_study ? text_at(&answer, 0, 0) : "";
-    study->question = has_study ? text_at(&answer, 1, 0) : "";
-    study->definition = has_study ? text_at(&answer, 2, 0) : "";
-    study->hash = has_study ? text_at(&answer, 3, 0) : "";
+    study->name = has_study ? query_text(&answer, 0, 0) : "";
+    study->question = has_study ? query_text(&answer, 1, 0) : "";
+    study->definition = has_study ? query_text(&answer, 2, 0) : "";
+    study->hash = has_study ? query_text(&answer, 3, 0) : "";
     return 0;
 }
 
@@ -48,9 +42,9 @@ static int read_runs(const struct report_source *source, struct study *study)
     if (study->runs == NULL || study->points == NULL) return SIM_E_NOMEM;
     for (size_t i = 0; i < study->n_runs; i++) {
         struct study_run *run = &study->runs[i];
-        *run = (struct study_run){.id = (int64_t)answer.columns[0].numbers[i], .name = text_at(&answer, 1, i),
-                                  .seed = answer.columns[2].numbers[i], .status = text_at(&answer, 3, i),
-                                  .result_hash = text_at(&answer, 4, i)};
+        *run = (struct study_run){.id = (int64_t)answer.columns[0].numbers[i], .name = query_text(&answer, 1, i),
+                                  .seed = answer.columns[2].numbers[i], .status = query_text(&answer, 3, i),
+                                  .result_hash = query_text(&answer, 4, i)};
         for (size_t k = 0; k < STUDY_MAX_METRICS; k++) run->values[k] = (double)NAN;
         study->n_done += strcmp(run->status, "done") == 0;
         study->n_unfit += strcmp(run->status, "unfit") == 0;
@@ -146,8 +140,8 @@ static int take_names(const struct report_source *source, struct study *study)
     struct query_answer answer;
     const int code = source_query(source, &query, "read the study", &answer);
     for (size_t i = 0; code == 0 && i < answer.n_rows; i++) {
-        const size_t axis = find_axis(study, text_at(&answer, 0, i));
-        if (axis < study->n_axes) study->axes[axis].name = text_at(&answer, 1, i);
+        const size_t axis = find_axis(study, query_text(&answer, 0, i));
+        if (axis < study->n_axes) study->axes[axis].name = query_text(&answer, 1, i);
     }
     return code;
 }
@@ -158,9 +152,9 @@ static const char **fill_cells(const struct study *study, const struct query_ans
     const char **cells = arena_alloc(arena, (study->n_runs * STUDY_MAX_AXES + 1) * sizeof *cells);
     for (size_t i = 0; cells != NULL && i < answer->n_rows; i++) {
         const struct study_run *run = find_run(study, answer->columns[0].numbers[i]);
-        const size_t axis = find_axis(study, text_at(answer, 1, i));
+        const size_t axis = find_axis(study, query_text(answer, 1, i));
         if (run != NULL && axis < study->n_axes)
-            cells[(size_t)(run - study->runs) * STUDY_MAX_AXES + axis] = text_at(answer, 2, i);
+            cells[(size_t)(run - study->runs) * STUDY_MAX_AXES + axis] = query_text(answer, 2, i);
     }
     return cells;
 }
@@ -192,8 +186,8 @@ static int read_axes(const struct report_source *source, struct study *study)
     study->queries[1].sql = "SELECT run_id, key, value FROM param ORDER BY run_id, key";
     int code = source_query(source, &study->queries[1], "read the study", &answer);
     for (size_t i = 0; code == 0 && i < answer.n_rows; i++)
-        if (find_axis(study, text_at(&answer, 1, i)) == study->n_axes)
-            code = add_axis(study, text_at(&answer, 1, i), source->arena);
+        if (find_axis(study, query_text(&answer, 1, i)) == study->n_axes)
+            code = add_axis(study, query_text(&answer, 1, i), source->arena);
     const char **cells = code == 0 ? fill_cells(study, &answer, source->arena) : NULL;
     if (code != 0 || cells == NULL) return code != 0 ? code : SIM_E_NOMEM;
     for (size_t i = 0; i < study->n_runs; i++) place_run(study, &study->runs[i], cells + i * STUDY_MAX_AXES);
@@ -217,7 +211,7 @@ static void add_metric(const struct report_source *source, struct study *study, 
 static size_t find_name(const struct query_answer *names, const char *name)
 {
     size_t i = 0;
-    while (i < names->n_rows && strcmp(text_at(names, 0, i), name) != 0) i++;
+    while (i < names->n_rows && strcmp(query_text(names, 0, i), name) != 0) i++;
     return i;
 }
 
@@ -229,7 +223,7 @@ static int choose_asked(const struct report_source *source, struct study *study,
         if (row == names->n_rows)
             return diag_error(source->diag, SIM_E_USAGE, options->path, NULL, "no run has a metric '%s'",
                               options->metrics[i]);
-        add_metric(source, study, text_at(names, 0, row), text_at(names, 1, row));
+        add_metric(source, study, query_text(names, 0, row), query_text(names, 1, row));
     }
     return 0;
 }
@@ -242,8 +236,8 @@ static int choose_shown(const struct report_source *source, struct study *study,
     struct query_answer answer;
     int code = source_query(source, &query, "read the study", &answer);
     for (size_t i = 0; code == 0 && i < answer.n_rows && study->n_metrics < STUDY_MAX_METRICS; i++) {
-        const size_t row = find_name(names, text_at(&answer, 0, i));
-        if (row < names->n_rows) add_metric(source, study, text_at(names, 0, row), text_at(names, 1, row));
+        const size_t row = find_name(names, query_text(&answer, 0, i));
+        if (row < names->n_rows) add_metric(source, study, query_text(names, 0, row), query_text(names, 1, row));
     }
     return code;
 }
@@ -256,7 +250,7 @@ static void choose_known(const struct report_source *source, struct study *study
             const size_t row = find_name(names, well_known[i]);
             if (row == names->n_rows) continue;
             if (!differ || names->columns[2].numbers[row] < names->columns[3].numbers[row])
-                add_metric(source, study, text_at(names, 0, row), text_at(names, 1, row));
+                add_metric(source, study, query_text(names, 0, row), query_text(names, 1, row));
         }
 }
 
@@ -292,7 +286,7 @@ static int read_values(const struct report_source *source, struct study *study)
     for (size_t i = 0; code == 0 && i < answer.n_rows; i++) {
         struct study_run *run = find_run(study, answer.columns[0].numbers[i]);
         for (size_t k = 0; run != NULL && k < study->n_metrics; k++)
-            if (strcmp(study->metrics[k].name, text_at(&answer, 1, i)) == 0)
+            if (strcmp(study->metrics[k].name, query_text(&answer, 1, i)) == 0)
                 run->values[k] = answer.columns[2].numbers[i];
     }
     return code;

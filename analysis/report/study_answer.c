@@ -11,12 +11,6 @@ enum { MOST_FOUND = 8 }; /* configurations in the answer; the table has all */
 
 enum { MOST_METRICS = 3 };      /* of each */
 
-static const char *text_at(const struct query_answer *answer, size_t column, size_t row)
-{
-    const char *const *texts = answer->columns[column].texts;
-    return texts != NULL && texts[row] != NULL ? texts[row] : "";
-}
-
 /* --- What a search or a Pareto study found --- */
 
 /* Adds "replicas=2, rate=5/s". */
@@ -59,9 +53,9 @@ static void say_conditions(const struct query_answer *where, struct text *text)
 {
     for (size_t i = 0; i < where->n_rows; i++) {
         char words[WORDS_CHARS];
-        const bool is_most = text_at(where, 1, i)[0] != 0;
-        text_printf(text, "%s%s %s %.40s", i == 0 ? " with " : " and ", words_metric(text_at(where, 0, i), words),
-                    is_most ? "at most" : "at least", text_at(where, is_most ? 1 : 2, i));
+        const bool is_most = query_text(where, 1, i)[0] != 0;
+        text_printf(text, "%s%s %s %.40s", i == 0 ? " with " : " and ", words_metric(query_text(where, 0, i), words),
+                    is_most ? "at most" : "at least", query_text(where, is_most ? 1 : 2, i));
     }
 }
 
@@ -96,7 +90,7 @@ static void say_goals(const struct query_answer *metrics, struct text *text)
 {
     for (size_t i = 0; i < metrics->n_rows; i++) {
         char words[WORDS_CHARS];
-        text_printf(text, "%s%s", i == 0 ? "" : " and ", words_metric(text_at(metrics, 0, i), words));
+        text_printf(text, "%s%s", i == 0 ? "" : " and ", words_metric(query_text(metrics, 0, i), words));
     }
 }
 
@@ -158,7 +152,7 @@ static int say_outcomes(const struct report_source *source, const struct study *
             "SELECT CASE WHEN definition ->> '$.search.smallest' NOT NULL THEN 'Smallest' ELSE 'Largest' END\n"
             "FROM study WHERE json_valid(definition)",
             &goal);
-        if (code == 0) say_found(study, outcomes, &where, goal.n_rows > 0 ? text_at(&goal, 0, 0) : "Found", text);
+        if (code == 0) say_found(study, outcomes, &where, goal.n_rows > 0 ? query_text(&goal, 0, 0) : "Found", text);
     }
     return code;
 }

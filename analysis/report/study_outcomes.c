@@ -7,12 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-static const char *text_at(const struct query_answer *answer, size_t column, size_t row)
-{
-    const char *const *texts = answer->columns[column].texts;
-    return texts != NULL && texts[row] != NULL ? texts[row] : "";
-}
-
 /* --- Reading --- */
 
 enum { AT_OUTCOME, AT_KEY, AT_VALUE, AT_RUN, AT_NOTE, AT_AXIS, AT_AXIS_VALUE };
@@ -38,10 +32,10 @@ static const char value_sql[] =
 static void take_axis(const struct study *study, const struct query_answer *answer, size_t row, struct arena *arena,
                       struct study_outcomes *outcomes, struct study_outcome *outcome)
 {
-    const char *key = text_at(answer, AT_AXIS, row);
+    const char *key = query_text(answer, AT_AXIS, row);
     for (size_t a = 0; a < study->n_axes; a++) {
         if (strcmp(study->axes[a].key, key) != 0) continue;
-        outcome->at[a] = json_brief(text_at(answer, AT_AXIS_VALUE, row), arena);
+        outcome->at[a] = json_brief(query_text(answer, AT_AXIS_VALUE, row), arena);
         outcomes->axes |= 1U << a;
     }
 }
@@ -61,15 +55,15 @@ static int read_items(const struct report_source *source, const struct study *st
         if (i == 0 || row != (*rows)[outcomes->n - 1]) {
             struct study_outcome *outcome = &outcomes->items[outcomes->n];
             const double run = answer.columns[AT_RUN].numbers[i];
-            *outcome = (struct study_outcome){.value = text_at(&answer, AT_VALUE, i),
-                                              .note = text_at(&answer, AT_NOTE, i),
+            *outcome = (struct study_outcome){.value = query_text(&answer, AT_VALUE, i),
+                                              .note = query_text(&answer, AT_NOTE, i),
                                               .run = run >= 1 && run < 1e15 ? (int64_t)run : 0};
             for (size_t k = 0; k < STUDY_MAX_METRICS; k++) outcome->metrics[k] = (double)NAN;
             (*rows)[outcomes->n++] = row;
         }
         take_axis(study, &answer, i, source->arena, outcomes, &outcomes->items[outcomes->n - 1]);
     }
-    outcomes->key = answer.n_rows > 0 ? text_at(&answer, AT_KEY, 0) : "";
+    outcomes->key = answer.n_rows > 0 ? query_text(&answer, AT_KEY, 0) : "";
     outcomes->is_front = strcmp(outcomes->key, "pareto") == 0;
     return 0;
 }
@@ -95,7 +89,7 @@ int study_outcomes(const struct report_source *source, const struct study *study
     code = source_query(source, &outcomes->queries[1], "read outcomes", &answer);
     for (size_t i = 0, at = 0; code == 0 && i < answer.n_rows; i++) {
         while (at < outcomes->n && rows[at] != answer.columns[0].numbers[i]) at++;
-        const size_t k = find_metric(outcomes, text_at(&answer, 1, i), text_at(&answer, 2, i));
+        const size_t k = find_metric(outcomes, query_text(&answer, 1, i), query_text(&answer, 2, i));
         if (at < outcomes->n && k < outcomes->n_metrics) outcomes->items[at].metrics[k] = answer.columns[3].numbers[i];
     }
     return code;

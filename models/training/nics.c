@@ -87,19 +87,6 @@ const char *training_nics_problem(const struct training_plan *plan, int64_t laye
 
 /* --- The split --- */
 
-double training_nics_time_s(const struct training_plan *plan, const struct training_layer_cost *costs,
-                            const int64_t *layers)
-{
-    double most_s = 0.0, sum_s = 0.0, reduce_s = 0.0;
-    for (int64_t i = 0; i < plan->pipeline; i++) {
-        const struct training_layer_cost *cost = &costs[training_nics_cluster(plan, i)];
-        most_s = fmax(most_s, (double)layers[i] * cost->pass_s);
-        sum_s += (double)layers[i] * cost->pass_s;
-        reduce_s = fmax(reduce_s, (double)layers[i] * cost->reduce_s);
-    }
-    return (double)(plan->micro_batches - 1) * most_s + sum_s + reduce_s;
-}
-
 /* A split by cluster: layers of all its stages together. */
 struct totals {
     int64_t of[TRAINING_CLUSTERS];

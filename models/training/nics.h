@@ -26,12 +26,8 @@ struct training_layer_cost {
     double reduce_s; /* r */
 };
 
-/* J of a split; `layers` [pipeline], costs by cluster. */
-double training_nics_time_s(const struct training_plan *plan, const struct training_layer_cost *costs,
-                            const int64_t *layers);
-
-/* Fills plan->nics.layers with the least J for `layers` layers, at least as many as stages. Stages of a cluster differ
- * by one layer at most; the first ones have it. */
+/* Fills plan->nics.layers with the least J for `layers` layers, at least as many as stages, at costs by cluster. Stages
+ * of a cluster differ by one layer at most; the first ones have it. */
 void training_nics_split(struct training_plan *plan, const struct training_layer_cost *costs, int64_t layers);
 
 /* Clusters that stages lie in; 1 without clusters, or if each stage lies in all. The cluster of a stage. */

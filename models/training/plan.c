@@ -234,11 +234,6 @@ struct training_group training_replica_group(const struct training_plan *plan)
     return (struct training_group){training_plan_replicas(plan), plan->tensor};
 }
 
-struct training_group training_expert_replica_group(const struct training_plan *plan)
-{
-    return (struct training_group){training_plan_replicas(plan) / plan->expert, plan->tensor * plan->expert};
-}
-
 struct training_group training_stages_group(const struct training_plan *plan)
 {
     return (struct training_group){2, training_plan_gpus(plan) / plan->pipeline};

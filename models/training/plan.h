@@ -214,9 +214,7 @@ struct training_group {
 struct training_group training_tensor_group(const struct training_plan *plan);
 struct training_group training_context_group(const struct training_plan *plan);
 struct training_group training_expert_group(const struct training_plan *plan);
-struct training_group training_replica_group(const struct training_plan *plan);        /* context and data ranks */
-struct training_group training_expert_replica_group(const struct training_plan *plan); /* with the same experts */
-
+struct training_group training_replica_group(const struct training_plan *plan); /* context and data ranks */
 struct training_group training_stages_group(const struct training_plan *plan); /* ranks of two neighbouring stages */
 
 /* Nodes that a group lies on, equally many members on each. */

@@ -38,6 +38,12 @@ bool priority_before(const struct config_list *priorities, const struct request_
     return a->arrival_ns != b->arrival_ns ? a->arrival_ns < b->arrival_ns : a->id < b->id;
 }
 
+bool priority_yields(const struct config_list *priorities, const struct request_view *a, const struct request_view *b)
+{
+    const int64_t first = priority_of(priorities, a), second = priority_of(priorities, b);
+    return first != second ? first > second : a->arrival_ns > b->arrival_ns;
+}
+
 const struct request_view *priority_next(const struct config_list *priorities, const struct request_view *queue,
                                          const struct request_view *last)
 {

@@ -24,6 +24,9 @@ int64_t priority_of(const struct config_list *priorities, const struct request_v
 /* By priority, arrival, and id. */
 bool priority_before(const struct config_list *priorities, const struct request_view *a, const struct request_view *b);
 
+/* Whether a running request gives way before another: that of the lower priority, else the one that came later. */
+bool priority_yields(const struct config_list *priorities, const struct request_view *a, const struct request_view *b);
+
 /* The first of the queue in this order behind `last` (NULL: of all); NULL: none. Visits the whole queue. */
 const struct request_view *priority_next(const struct config_list *priorities, const struct request_view *queue,
                                          const struct request_view *last);

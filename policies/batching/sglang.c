@@ -301,19 +301,13 @@ static bool is_evicted(const struct batch_plan *plan, const struct request_view 
     return false;
 }
 
-/* Whether the first is retracted before the second. */
-static bool goes_first(const struct sglang_params *params, const struct request_view *a, const struct request_view *b)
-{
-    const int64_t above = priority_of(&params->priorities, a) - priority_of(&params->priorities, b);
-    return above > 0 || (above == 0 && a->arrival_ns > b->arrival_ns);
-}
-
 /* The running sequence that is retracted next; NULL: none. */
 static const struct request_view *last_in_priority(const struct adder *adder)
 {
+    const struct config_list *priorities = &adder->batcher->params.priorities;
     const struct request_view *last = NULL;
     for (const struct request_view *r = adder->view->oldest_decoding; r != NULL; r = r->next)
-        if (!is_evicted(adder->plan, r) && (last == NULL || goes_first(&adder->batcher->params, r, last))) last = r;
+        if (!is_evicted(adder->plan, r) && (last == NULL || priority_yields(priorities, r, last))) last = r;
     return last;
 }
 

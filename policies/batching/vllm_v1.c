@@ -225,11 +225,8 @@ static struct turn *last_in_priority(const struct vllm_v1 *batcher)
     const struct config_list *priorities = &batcher->params.priorities;
     struct turn *last = NULL;
     for (struct turn *turn = batcher->turns; turn < batcher->turns + batcher->n_turns; turn++) {
-        const struct request_view *request = turn->request;
         if (turn->is_evicted) continue;
-        const int64_t above = last != NULL ? priority_of(priorities, request) - priority_of(priorities, last->request)
-                                           : 1;
-        if (above > 0 || (above == 0 && request->arrival_ns > last->request->arrival_ns)) last = turn;
+        if (last == NULL || priority_yields(priorities, turn->request, last->request)) last = turn;
     }
     return last;
 }

@@ -3,7 +3,7 @@
 #include "sim/core/check.h"
 #include "sim/core/count_tree.h"
 #include "sim/core/mem.h"
-#include "sim/core/ranking.h"
+#include "sim/core/tournament.h"
 #include "sim/core/rng.h"
 
 #include <string.h>
@@ -14,11 +14,11 @@ enum { MOST_SCORES = 1 << 21, LEAST_TABLES = 8, MOST_TABLES = 2048 };
 struct scored_table {
     int32_t request;        /* its number plus 1; 0: the table is free */
     bool is_small;          /* of its small parts */
-    struct ranking ranking; /* of the nodes in the order of ties; -1: the part does not fit there */
+    struct tournament tournament; /* of the nodes in the order of ties; -1: the part does not fit there */
     struct count_tree open; /* of these, where it fits; only for a placer that draws */
     uint32_t *seen;         /* [n_nodes]: the node's change count when it was scored; 0: never */
     int8_t *gpus;           /* [n_nodes]: for a share, the GPU to take */
-    uint64_t n_seen;        /* changes of nodes that are in the ranking */
+    uint64_t n_seen;        /* changes of nodes that are in the tournament */
 };
 
 const char *const scored_ties_names[] = {"listed", "shuffled", NULL};
@@ -31,7 +31,7 @@ void scored_fini(void *state)
 {
     struct scored *scored = state;
     for (int32_t i = 0; i < scored->n_tables; i++) {
-        ranking_fini(&scored->tables[i].ranking);
+        tournament_fini(&scored->tables[i].tournament);
         count_tree_fini(&scored->tables[i].open);
         mem_free(scored->tables[i].seen);
         mem_free(scored->tables[i].gpus);
@@ -106,7 +106,7 @@ static int32_t score_node(const struct scored_question *question, int32_t node, 
 static void set_score(const struct scored_question *question, int32_t node, int32_t score)
 {
     const int32_t place = place_of(question->scored, node);
-    ranking_set(&question->table->ranking, place, score);
+    tournament_set(&question->table->tournament, place, score);
     if (question->scored->draws) count_tree_set(&question->table->open, place, score >= 0);
 }
 
@@ -127,7 +127,7 @@ static int fill_table(struct scored_table *table, int32_t n_nodes, bool draws)
     table->gpus = mem_zalloc((size_t)n_nodes, sizeof *table->gpus);
     if (table->seen == NULL || table->gpus == NULL) return SIM_E_NOMEM;
     if (draws && count_tree_init(&table->open, n_nodes) != 0) return SIM_E_NOMEM;
-    return ranking_init(&table->ranking, n_nodes);
+    return tournament_init(&table->tournament, n_nodes);
 }
 
 /* The log of changes missed none. */
@@ -149,7 +149,7 @@ static int find_table(struct scored_question *question, int32_t request, bool is
     const int64_t number = (int64_t)request + (is_small ? scored->n_tables / 2 : 0);
     struct scored_table *table = question->table = &scored->tables[number % scored->n_tables];
     const bool is_other = table->request != request + 1 || table->is_small != is_small;
-    if (table->ranking.n == 0 && fill_table(table, view->n_nodes, scored->draws) != 0) return SIM_E_NOMEM;
+    if (table->tournament.n == 0 && fill_table(table, view->n_nodes, scored->draws) != 0) return SIM_E_NOMEM;
     if (is_other) memset(table->seen, 0, (size_t)view->n_nodes * sizeof *table->seen);
     table->request = request + 1;
     table->is_small = is_small;
@@ -179,10 +179,10 @@ static void show_again(const struct scored_question *question, const struct plac
 /* The node for the next part; -1: there is no room now. */
 static int32_t pick(const struct scored_question *question)
 {
-    const struct ranking *ranking = &question->table->ranking;
+    const struct tournament *tournament = &question->table->tournament;
     const struct count_tree *open = &question->table->open;
-    int32_t place = ranking_first(ranking);
-    if (ranking->values[place] < 0) return -1;
+    int32_t place = tournament_first(tournament);
+    if (tournament->values[place] < 0) return -1;
     if (question->scored->draws)
         place = count_tree_find(open, (int32_t)rng_below(question->view->random, (uint64_t)open->n_counted));
     return question->scored->order != NULL ? question->scored->order[place] : place;

@@ -4,7 +4,7 @@
 #include "sim/core/check.h"
 #include "sim/core/err.h"
 #include "sim/core/mem.h"
-#include "sim/core/ranking.h"
+#include "sim/core/tournament.h"
 #include "sim/core/rng.h"
 
 #include <string.h>
@@ -48,36 +48,36 @@ int32_t least_by_pass(const struct fleet_view *view, int64_t most, least_fn amou
 }
 
 /* For n candidates; not yet filled. Returns 0 or SIM_E_NOMEM. */
-static int make_ranking(struct least *least, int32_t n)
+static int make_tournament(struct least *least, int32_t n)
 {
     least_fini(least);
-    least->ranking = mem_zalloc(1, sizeof *least->ranking);
-    return least->ranking != NULL ? ranking_init(least->ranking, n) : SIM_E_NOMEM;
+    least->tournament = mem_zalloc(1, sizeof *least->tournament);
+    return least->tournament != NULL ? tournament_init(least->tournament, n) : SIM_E_NOMEM;
 }
 
 int least_find(struct least *least, const struct fleet_view *view, least_fn amount, const void *state)
 {
     const struct change_log *changed = view->changed_loads;
     if (changed == NULL) return least_by_pass(view, 0, amount, state);
-    const bool is_new = least->ranking == NULL || least->ranking->n != view->n_replicas;
-    if (is_new && make_ranking(least, view->n_replicas) != 0) return SIM_E_NOMEM;
+    const bool is_new = least->tournament == NULL || least->tournament->n != view->n_replicas;
+    if (is_new && make_tournament(least, view->n_replicas) != 0) return SIM_E_NOMEM;
     if (is_new || !change_log_reaches(changed, least->n_seen))
-        for (int32_t i = 0; i < view->n_replicas; i++) ranking_set(least->ranking, i, -amount(state, view, i));
+        for (int32_t i = 0; i < view->n_replicas; i++) tournament_set(least->tournament, i, -amount(state, view, i));
     else
         for (uint64_t i = least->n_seen; i < changed->n; i++) {
             const int32_t replica = change_log_get(changed, i) - view->first;
             if (replica < 0 || replica >= view->n_replicas) continue;
-            ranking_set(least->ranking, replica, -amount(state, view, replica));
+            tournament_set(least->tournament, replica, -amount(state, view, replica));
         }
     least->n_seen = changed->n;
-    SIM_ASSERT(ranking_first(least->ranking) == least_by_pass(view, 0, amount, state));
-    return ranking_first(least->ranking);
+    SIM_ASSERT(tournament_first(least->tournament) == least_by_pass(view, 0, amount, state));
+    return tournament_first(least->tournament);
 }
 
 void least_fini(struct least *least)
 {
-    if (least->ranking == NULL) return;
-    ranking_fini(least->ranking);
-    mem_free(least->ranking);
-    least->ranking = NULL;
+    if (least->tournament == NULL) return;
+    tournament_fini(least->tournament);
+    mem_free(least->tournament);
+    least->tournament = NULL;
 }

@@ -37,11 +37,11 @@ static inline int32_t choices_at(const struct choices *choices, int32_t k)
 
 /* --- The least among them --- */
 
-struct ranking;
+struct tournament;
 
 /* All zero at first. */
 struct least {
-    struct ranking *ranking; /* of the candidates, by their amounts times -1 */
+    struct tournament *tournament; /* of the candidates, by their amounts times -1 */
     uint64_t n_seen;         /* changes of loads that are in it */
 };
 

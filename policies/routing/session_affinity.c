@@ -11,6 +11,7 @@
  * Left out: other keys than the session, such as the user. */
 #include "policies/declared.h"
 #include "sim/core/config/config_field.h"
+#include "sim/core/hash.h"
 #include "sim/world/policy/routing.h"
 
 #include <math.h>
@@ -40,17 +41,9 @@ static const struct config_field session_affinity_fields[] = {
     {0}};
 #undef ROW_OF
 
-/* The finaliser of SplitMix64 (Steele et al. 2014). */
-static uint64_t mix(uint64_t key)
-{
-    key = (key ^ (key >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    key = (key ^ (key >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return key ^ (key >> 31);
-}
-
 static uint64_t weight_of(const struct fleet_view *view, uint64_t session, int32_t i)
 {
-    return mix(session + (uint64_t)(view->numbers != NULL ? view->numbers[i] : view->first + i));
+    return hash_mix(session + (uint64_t)(view->numbers != NULL ? view->numbers[i] : view->first + i));
 }
 
 /* The replica of the highest weight that has fewer requests than `most`, or -1: the first one in the session's order.
@@ -144,7 +137,7 @@ static int session_affinity_route(void *state, const struct fleet_view *view, co
     struct affinity_state *router = state;
     if (request->session_id == 0) return fewest_requests(view);
     const int64_t most = (int64_t)fmin(most_requests(&router->params, view), 0x1p62);
-    const uint64_t session = mix((uint64_t)request->session_id + UINT64_C(0x9e3779b97f4a7c15));
+    const uint64_t session = hash_mix((uint64_t)request->session_id + UINT64_C(0x9e3779b97f4a7c15));
     int32_t best = remembered_with_room(router, view, session, most);
     if (best < 0) best = first_with_room(view, session, most);
     return best >= 0 ? best : fewest_requests(view);

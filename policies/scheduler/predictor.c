@@ -43,7 +43,8 @@ int predictor_learn(struct predictor *predictor, const struct cluster_view *view
     return 0;
 }
 
-double predictor_run_s(const struct predictor *predictor, const struct job_view *job)
+/* In seconds on the requested GPUs. */
+static double run_s(const struct predictor *predictor, const struct job_view *job)
 {
     const struct past_jobs *past = find(predictor, job->type, job->gpus);
     if (past == NULL) past = find(predictor, job->type, 0);
@@ -53,5 +54,5 @@ double predictor_run_s(const struct predictor *predictor, const struct job_view 
 
 double predictor_gpu_s(const struct predictor *predictor, const struct job_view *job)
 {
-    return predictor_run_s(predictor, job) * (job->gpus > 0 ? job->gpus : 1);
+    return run_s(predictor, job) * (job->gpus > 0 ? job->gpus : 1);
 }

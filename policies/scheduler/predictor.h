@@ -21,9 +21,6 @@ void predictor_fini(struct predictor *predictor);
 /* Learns from a job that ends now. Returns 0 or SIM_E_NOMEM. */
 int predictor_learn(struct predictor *predictor, const struct cluster_view *view, const struct job_view *job);
 
-/* In seconds on the requested GPUs. */
-double predictor_run_s(const struct predictor *predictor, const struct job_view *job);
-
 /* GPU time in GPU-seconds; of a job without GPUs its run time. */
 double predictor_gpu_s(const struct predictor *predictor, const struct job_view *job);
 

@@ -1,5 +1,6 @@
 #include "policies/scheduler/ranking.h"
 
+#include "sim/core/hash.h"
 #include "sim/core/mem.h"
 #include "sim/core/vec.h"
 
@@ -24,14 +25,6 @@ static int compare_sequences(const void *a, const void *b)
 void ranked_list_sort(struct ranked_list *list)
 {
     if (list->n > 1) qsort(list->items, list->n, sizeof *list->items, compare_sequences);
-}
-
-/* A bijective mixer (the finaliser of SplitMix64; Steele, Lea and Flood 2014): heights are distinct. */
-static uint64_t mix(uint64_t x)
-{
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
 }
 
 static void sum_up(struct ranked *node)
@@ -117,7 +110,7 @@ static struct ranked *remove_below(struct ranked *root, const struct ranked *nod
 
 void ranking_add(struct ranking *ranking, struct ranked *ranked)
 {
-    ranked->height = mix((uint64_t)ranked->job->sequence + 1);
+    ranked->height = hash_mix((uint64_t)ranked->job->sequence + 1); /* a bijection: heights are distinct */
     if (ranking->first == NULL || rank_before(&ranked->rank, &ranking->first->rank)) ranking->first = ranked;
     ranking->root = add_below(ranking->root, ranked);
 }

@@ -1,5 +1,6 @@
 #include "policies/scheduler/usage.h"
 
+#include "sim/core/hash.h"
 #include "sim/core/mem.h"
 #include "sim/core/vec.h"
 
@@ -9,14 +10,6 @@ void usage_fini(struct usage *usage)
 }
 
 /* --- The treap --- */
-
-/* A bijective mixer (the finaliser of SplitMix64; Steele, Lea and Flood 2014): heights are distinct. */
-static uint64_t mix(uint64_t x)
-{
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
-}
 
 /* Adds GPUs to all points of a subtree. */
 static void lift(struct usage *usage, uint32_t root, int64_t gpus)
@@ -137,7 +130,7 @@ static void add_point(struct usage *usage, sim_ns time_ns)
     if (last != 0 && usage->points[last].from_ns == time_ns) return;
     const uint32_t point = take_point(usage);
     usage->points[point] = (struct usage_point){.from_ns = time_ns, .gpus = gpus, .least = gpus, .most = gpus,
-                                                .height = mix((uint64_t)time_ns + 1)};
+                                                .height = hash_mix((uint64_t)time_ns + 1)};
     split(usage, usage->root, time_ns, &before, &after);
     usage->root = join(usage, join(usage, before, point), after);
 }

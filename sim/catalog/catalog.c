@@ -236,14 +236,6 @@ int catalog_gpu(const struct catalog *catalog, const char *name, const char *whe
     return code;
 }
 
-int catalog_gpu_slices(const struct catalog *catalog, const char *name, struct arena *arena,
-                       struct catalog_names *names, struct diag *diag)
-{
-    struct gpu_file file;
-    const int code = read_gpu(catalog, name, name, arena, &file, diag);
-    return code != 0 ? code : mig_names(&file.gpu, &file.mig, arena, names, diag);
-}
-
 int catalog_gpu_profiles(const struct catalog *catalog, const char *name, struct arena *arena, const char **text,
                          struct diag *diag)
 {
@@ -370,7 +362,7 @@ int catalog_llm_aliases(const struct catalog *catalog, const char *name, struct 
 
 /* --- Prices --- */
 
-static const struct shelf shelf = {"prices", "price list", "orrery list prices", NULL, NULL};
+static const struct shelf price_lists = {"prices", "price list", "orrery list prices", NULL, NULL};
 
 #define PRICE(key, member, what)                                                                                       \
     ROW_QUANTITY(key, member, UNIT_MONEY_PER_H, SOURCED_OPTIONAL, WITHIN(0, 1e6), what)
@@ -394,14 +386,14 @@ static const struct config_field catalog_price_fields[] = {
 int catalog_list_prices(const struct catalog *catalog, struct arena *arena, struct catalog_names *names,
                         struct diag *diag)
 {
-    return shelf_list(catalog, &shelf, arena, names, diag);
+    return shelf_list(catalog, &price_lists, arena, names, diag);
 }
 
 int catalog_prices(const struct catalog *catalog, const char *name, const char *where, struct arena *arena,
                    struct price_list *prices, struct diag *diag)
 {
     const char *path;
-    int code = shelf_find(catalog, &shelf, name, where, arena, &path, diag);
+    int code = shelf_find(catalog, &price_lists, name, where, arena, &path, diag);
     if (code == 0) code = shelf_bind(catalog, path, catalog_price_fields, arena, prices, sizeof *prices, diag);
     if (code != 0) return code;
     prices->name = shelf_entry_name(arena, path);

@@ -50,12 +50,8 @@ int catalog_gpu(const struct catalog *catalog, const char *name, const char *whe
 int catalog_llm(const struct catalog *catalog, const char *name, const char *where, struct arena *arena,
                 struct llm_spec *llm, struct diag *diag);
 
-/* The names of the MIG slices of a GPU, in the order of its file: "h100-sxm:1g.10gb", ... catalog_gpu reads each.
- * Returns what catalog_gpu returns. */
-int catalog_gpu_slices(const struct catalog *catalog, const char *name, struct arena *arena,
-                       struct catalog_names *names, struct diag *diag);
-
-/* The MIG profiles of a GPU, separated by blanks. Returns what catalog_gpu returns. */
+/* The MIG profiles of a GPU, separated by blanks, in the order of its file: "1g.10gb 2g.20gb". catalog_gpu reads each
+ * slice "h100-sxm:1g.10gb". Returns what catalog_gpu returns. */
 int catalog_gpu_profiles(const struct catalog *catalog, const char *name, struct arena *arena, const char **text,
                          struct diag *diag);
 

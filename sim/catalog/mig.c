@@ -86,17 +86,3 @@ int mig_cut(struct gpu_spec *gpu, const struct config_list *profiles, const char
     gpu->whole = whole;
     return 0;
 }
-
-int mig_names(const struct gpu_spec *gpu, const struct config_list *profiles, struct arena *arena,
-              struct catalog_names *names, struct diag *diag)
-{
-    const struct mig_profile *profile = profiles->items;
-    const char **list = arena_alloc(arena, (profiles->n + 1) * sizeof *list);
-    if (list == NULL) return diag_nomem(diag);
-    *names = (struct catalog_names){profiles->n, list};
-    for (size_t i = 0; i < profiles->n; i++) {
-        list[i] = mig_name(gpu->name, profile[i].name, arena);
-        if (list[i] == NULL) return diag_nomem(diag);
-    }
-    return 0;
-}

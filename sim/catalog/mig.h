@@ -34,8 +34,4 @@ const char *mig_name(const char *board, const char *profile, struct arena *arena
 int mig_cut(struct gpu_spec *gpu, const struct config_list *profiles, const char *profile, const char *where,
             struct arena *arena, struct diag *diag);
 
-/* The names of a GPU's slices. Returns 0 or SIM_E_NOMEM. */
-int mig_names(const struct gpu_spec *gpu, const struct config_list *profiles, struct arena *arena,
-              struct catalog_names *names, struct diag *diag);
-
 #endif

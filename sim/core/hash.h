@@ -16,7 +16,8 @@ void hash_text(struct hash *hash, const char *text); /* with its length, so that
 void hash_i64(struct hash *hash, int64_t value);     /* little-endian, 8 bytes */
 void hash_hex(const struct hash *hash, char hex[HASH_HEX_CHARS]);
 
-/* A hash of one word, for keys of a run: the finaliser of SplitMix64 (Steele et al. 2014). */
+/* A hash of one word, for keys of a run: the finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014). It is a
+ * bijection, so that different words have different hashes. */
 static inline uint64_t hash_mix(uint64_t key)
 {
     key = (key ^ (key >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);

@@ -1,6 +1,7 @@
 #include "sim/core/key_map.h"
 
 #include "sim/core/err.h"
+#include "sim/core/hash.h"
 #include "sim/core/mem.h"
 
 #include <stdbool.h>
@@ -11,12 +12,10 @@ void key_map_fini(struct key_map *map)
     *map = (struct key_map){0};
 }
 
-/* Where the search for a key begins (the finaliser of SplitMix64; Steele, Lea and Flood 2014). */
+/* Where the search for a key begins. */
 static size_t home(const struct key_map *map, uint64_t key)
 {
-    key = (key ^ key >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    key = (key ^ key >> 27) * UINT64_C(0x94d049bb133111eb);
-    return (size_t)(key ^ key >> 31) & (map->n_places - 1);
+    return (size_t)hash_mix(key) & (map->n_places - 1);
 }
 
 /* The place of a key, or the empty one where it would go. There are always empty ones. */

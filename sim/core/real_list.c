@@ -10,7 +10,7 @@ int real_list_add(struct real_list *list, double value)
     return vec_push(&list->items, &list->n, &list->capacity, value);
 }
 
-static int compare(const void *a, const void *b)
+int real_compare(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -18,7 +18,7 @@ static int compare(const void *a, const void *b)
 
 void real_list_sort(struct real_list *list)
 {
-    if (list->n > 1) qsort(list->items, list->n, sizeof *list->items, compare);
+    if (list->n > 1) qsort(list->items, list->n, sizeof *list->items, real_compare);
 }
 
 void real_list_unique(struct real_list *list)

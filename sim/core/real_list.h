@@ -13,6 +13,9 @@ struct real_list {
 /* Returns 0 or SIM_E_NOMEM. */
 int real_list_add(struct real_list *list, double value);
 
+/* Compares two doubles, neither of them NAN, for qsort in rising order. */
+int real_compare(const void *a, const void *b);
+
 /* Brings the numbers, none of which is NAN, into rising order. */
 void real_list_sort(struct real_list *list);
 

@@ -7,6 +7,7 @@
 #include "sim/core/rng.h"
 
 #include "sim/core/check.h"
+#include "sim/core/hash.h"
 
 #include <math.h>
 #include <string.h>
@@ -39,14 +40,6 @@ void philox4x32_10(const uint32_t counter[4], const uint32_t key[2], uint32_t bl
     block[3] = c3;
 }
 
-/* A bijection that scatters neighbouring numbers (the finalizer of SplitMix64; Steele, Lea and Flood, OOPSLA 2014). */
-static uint64_t mix(uint64_t z)
-{
-    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
-    return z ^ (z >> 31);
-}
-
 static void split(uint64_t value, uint32_t words[2])
 {
     words[0] = (uint32_t)value;
@@ -57,7 +50,7 @@ void rng_init(struct rng *rng, uint64_t seed, uint32_t run, const char *name, ui
 {
     *rng = (struct rng){.left = 0};
     split(seed + run * GOLDEN, rng->key);
-    split(XXH3_64bits(name, strlen(name)) ^ mix(index), rng->counter + 2);
+    split(XXH3_64bits(name, strlen(name)) ^ hash_mix(index), rng->counter + 2);
 }
 
 static void next_block(struct rng *rng)

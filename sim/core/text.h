@@ -1,4 +1,5 @@
-/* A growing text buffer, and JSON output on top of it. */
+/* A growing text buffer, what escapes texts for terminals, JSON, CSV and LaTeX, numbers as texts, and the nearest of
+ * several words (nearest.c). json_write.h writes whole JSON documents. */
 #ifndef ORRERY_CORE_TEXT_H
 #define ORRERY_CORE_TEXT_H
 
@@ -52,6 +53,8 @@ void text_json_number(struct text *text, double value);
 
 /* A number for people: integers as they are, others with five significant digits. Returns `buffer`. */
 const char *text_show_number(double value, char *buffer, size_t buffer_bytes);
+
+/* --- nearest.c --- */
 
 /* Edit distance (Levenshtein, with transpositions of neighbours), for did-you-mean. Upper case counts as lower case,
  * '_' and blanks as '-'. Words over 64 bytes differ by the length of the longer one unless they are equal. */

@@ -1,5 +1,6 @@
 #include "sim/store/timeline.h"
 
+#include "sim/core/hash.h"
 #include "sim/core/mem.h"
 #include "sim/core/output.h"
 #include "sim/core/text.h"
@@ -276,10 +277,7 @@ static int on_batch(void *context, const struct batch_row *row)
 
 static bool is_shown(const struct timeline *timeline, int64_t id)
 {
-    uint64_t x = (uint64_t)id + UINT64_C(0x9e3779b97f4a7c15); /* the finalizer of SplitMix64 (Steele et al., 2014) */
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return (x ^ (x >> 31)) % (uint64_t)timeline->options.one_in == 0;
+    return hash_mix((uint64_t)id + UINT64_C(0x9e3779b97f4a7c15)) % (uint64_t)timeline->options.one_in == 0;
 }
 
 /* Adds one end ('b' or 'e') of a request's span. */

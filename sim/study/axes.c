@@ -1,6 +1,8 @@
 #include "sim/study/axes.h"
 
 #include "sim/study/equal.h"
+#include "sim/study/nest.h"
+#include "sim/study/range.h"
 #include "sim/study/read.h"
 
 #include <stdio.h>

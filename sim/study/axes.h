@@ -10,8 +10,8 @@
 #ifndef ORRERY_STUDY_AXES_H
 #define ORRERY_STUDY_AXES_H
 
+#include "sim/core/config/config_report.h"
 #include "sim/store/results.h"
-#include "sim/study/read.h"
 
 struct axis {
     size_t n_rows, n_keys;

@@ -1,6 +1,7 @@
 #include "sim/study/outcome.h"
 
 #include "sim/study/axes.h"
+#include "sim/study/read.h"
 #include "sim/world/rows/metric.h"
 
 #include <inttypes.h>

@@ -1,5 +1,6 @@
 #include "sim/study/search.h"
 
+#include "sim/study/read.h"
 #include "sim/world/rows/metric.h"
 
 #include <math.h>

@@ -16,7 +16,7 @@
 #ifndef ORRERY_STUDY_SEARCH_H
 #define ORRERY_STUDY_SEARCH_H
 
-#include "sim/study/read.h"
+#include "sim/study/range.h"
 
 struct metric_def;
 

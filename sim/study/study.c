@@ -4,6 +4,7 @@
 #include "sim/core/json_write.h"
 #include "sim/core/path.h"
 #include "sim/study/axes.h"
+#include "sim/study/nest.h"
 #include "sim/study/read.h"
 #include "sim/study/search.h"
 #include "sim/world/rows/metric.h"

@@ -30,7 +30,7 @@
  *     INV-13  rollouts are conserved: output tokens of finished samples = trained + waiting + dropped, and replicas
  *             have got the weights of each sending (rl.c)
  *     INV-14  CPU and memory are conserved: of each node that counts it, what is taken = what running jobs hold
- *             (job_view.c) */
+ *             (job_run.c) */
 #ifndef ORRERY_WORLD_WORLD_H
 #define ORRERY_WORLD_WORLD_H
 

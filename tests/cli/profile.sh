@@ -31,6 +31,7 @@ out 'NVIDIA H200, 132 SMs, 143771 MiB: h200-sxm of the catalog'
 out 'collectives  skipped         0        0        0  one GPU'
 out 'host to GPU        55             64    85.94'
 out '"calibration": "'"$T"'/gpu.json"'
+out "Runs use the power in '$T/power.json' once it is copied to configs/calibration/power/h200-sxm.json."
 out "orrery run quickstart --set cluster.gpu=h200-sxm --set services.chat.cost.calibration=$T/gpu.json"
 cp "$T/out" "$T/said"
 # The page explains every column.
@@ -52,6 +53,11 @@ json '$.iterations[0].rows' 4
 json '$.iterations[1].rows' 3
 equal "$(awk '$1 == "prefill" && NF == 6 { print $3; exit }' "$T/said")" "$(json_of "$T/out" '$.iterations[1]."median_%"')" 'error of prompts'
 equal "$(awk '$2 == "gemm" && NF == 7 { print $6 }' "$T/said")" "$(json_of "$T/out" '$.fits[0]."held_out_median_%"')" 'error of products'
+
+# A file of power alone is told of, too.
+run 0 profile "$T/rows" --power "$T/power.json"
+out "Runs use the power in '$T/power.json'"
+lacks 'Nothing was written'
 
 # Other folders.
 change() { # NAME FILE SED

@@ -1,6 +1,7 @@
 /* Measured collectives of NCCL, vLLM and Vidur: what the files say of bus bandwidths, and how far the law is off on
  * sizes that it was not fitted to. */
 #include "analysis/calibrate/folds.h"
+#include "sim/core/real_list.h"
 #include "tests/support/harness.h"
 #include "tests/support/profile_fixture.h"
 
@@ -191,12 +192,6 @@ TEST(pcie_sizes_left_out_are_predicted)
     check_pcie_bars(&errors);
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Median bus bandwidth of an operation on so many GPUs, over messages from 4 MiB on. */
 static double large_bus_bytes_per_s(const struct profile *profile, enum kernel_class class, double gpus)
 {
@@ -208,7 +203,7 @@ static double large_bus_bytes_per_s(const struct profile *profile, enum kernel_c
         if (row->call.class != class || shape->gpus != gpus || shape->bytes < 4 * MIB) continue;
         rates[n++] = (class == KERNEL_ALL_REDUCE ? 2.0 : 1.0) * (gpus - 1.0) / gpus * shape->bytes / row->measured_s;
     }
-    qsort(rates, n, sizeof *rates, compare_numbers);
+    qsort(rates, n, sizeof *rates, real_compare);
     return n > 0 ? 0.5 * (rates[(n - 1) / 2] + rates[n / 2]) : 0.0;
 }
 

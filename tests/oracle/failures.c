@@ -1,6 +1,7 @@
 /* Failures in the world: lifetimes by their laws, availability under common causes against the stationary distribution
  * of its Markov chain, repairs and spare nodes by hand, and the same failures whatever the policies. */
 #include "models/failure.h"
+#include "sim/core/real_list.h"
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
@@ -29,12 +30,6 @@ static size_t lives(const char *lifetime, double *lives_s, size_t most)
     return n;
 }
 
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The share of lives that end within t_s. */
 static double failed_frac(const struct lifetime *law, double t_s)
 {
@@ -55,7 +50,7 @@ static void check_law(const char *lifetime, const struct lifetime *law)
     double *lives_s = malloc(MOST * sizeof *lives_s), distance = 0;
     const size_t n = lives(lifetime, lives_s, MOST);
     CHECK_EQ_INT(n, MOST);
-    qsort(lives_s, n, sizeof *lives_s, compare);
+    qsort(lives_s, n, sizeof *lives_s, real_compare);
     for (size_t i = 0; i < n; i++) {
         const double p = failed_frac(law, lives_s[i]);
         distance = fmax(distance, fmax(p - (double)i / (double)n, (double)(i + 1) / (double)n - p));

@@ -10,6 +10,7 @@
 #include "models/operators/layer.h"
 #include "sim/catalog/calibration.h"
 #include "sim/catalog/catalog.h"
+#include "sim/core/real_list.h"
 #include "tests/support/harness.h"
 
 static const double median_bar = 0.10, worst_bar = 0.20;
@@ -83,12 +84,6 @@ static double module_seconds(const struct calibration *calibration, const struct
     return seconds / (double)llm.layers;
 }
 
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Sets errors[MODULES] to predicted / measured - 1, sorted. */
 static bool find_errors(const char *set, enum number_format weights, struct arena *arena, double *errors)
 {
@@ -106,7 +101,7 @@ static bool find_errors(const char *set, enum number_format weights, struct aren
     for (size_t i = 0; i < MODULES; i++)
         errors[i] = module_seconds(&calibration, &gpu, llm, weights, &modules[i]) / (1e-3 * modules[i].milliseconds) -
                     1.0;
-    qsort(errors, MODULES, sizeof *errors, compare);
+    qsort(errors, MODULES, sizeof *errors, real_compare);
     return true;
 }
 
@@ -118,7 +113,7 @@ TEST(modules_of_latent_attention_are_the_sum_of_their_kernels)
     if (find_errors("sglang-0.5", FORMAT_FP8_BLOCK, &arena, errors)) {
         CHECK(errors[0] > -worst_bar && errors[MODULES - 1] < worst_bar);
         for (size_t i = 0; i < MODULES; i++) errors[i] = fabs(errors[i]);
-        qsort(errors, MODULES, sizeof *errors, compare);
+        qsort(errors, MODULES, sizeof *errors, real_compare);
         CHECK(errors[MODULES / 2] < median_bar);
     }
     arena_fini(&arena);

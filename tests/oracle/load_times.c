@@ -1,16 +1,11 @@
 /* The default of scaling.load_bandwidth against measured loads (ServerlessLLM, benchmark results on an H100 server:
  * weight files of format safetensors, read cold from NVMe): the rate is that of the two models of 32 billion
  * parameters, and tells the third one, a quarter of their size, which it was not taken from. */
+#include "sim/core/real_list.h"
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
 enum { MAX_LOADS = 64 };
-
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 /* Median seconds of the cold loads of a model; 0: the file has none. */
 static double median_load_s(const char *path, const char *model)
@@ -28,7 +23,7 @@ static double median_load_s(const char *path, const char *model)
         seconds[n++] = atof(field);
     }
     if (file != NULL) fclose(file);
-    qsort(seconds, n, sizeof *seconds, compare);
+    qsort(seconds, n, sizeof *seconds, real_compare);
     return n > 0 ? (seconds[(n - 1) / 2] + seconds[n / 2]) / 2 : 0;
 }
 

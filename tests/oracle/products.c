@@ -4,6 +4,7 @@
  *
  * `orrery calibrate` reports the full tables; a sample of their lines keeps the run short. */
 #include "analysis/calibrate/folds.h"
+#include "sim/core/real_list.h"
 #include "tests/support/class_fit.h"
 #include "tests/support/harness.h"
 #include "tests/support/profile_fixture.h"
@@ -268,12 +269,6 @@ static bool is_small(const struct profile_row *row, enum kernel_class class)
     return row->call.class == class && shape->m <= 64.0 && shape->n * shape->k <= 4e6;
 }
 
-static int compare_seconds(const void *left, const void *right)
-{
-    const double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
 /* Differences of equal shapes of a class, sorted. Returns how many. */
 static size_t differences(const struct profile *one, const struct profile *other, enum kernel_class class, double *out)
 {
@@ -288,7 +283,7 @@ static size_t differences(const struct profile *one, const struct profile *other
             break;
         }
     }
-    qsort(out, n, sizeof *out, compare_seconds);
+    qsort(out, n, sizeof *out, real_compare);
     return n;
 }
 

@@ -3,6 +3,7 @@
  * these times. So this test tells how well the equations describe them: half of the 7,103 step times lie within 8 %
  * and nine of ten within 22 %, for each model. */
 #include "models/goodput.h"
+#include "sim/core/real_list.h"
 #include "tests/support/harness.h"
 
 #include <math.h>
@@ -56,12 +57,6 @@ static void take_row(char *line)
     }
 }
 
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 TEST(equations_describe_measured_step_times)
 {
     char line[400];
@@ -74,7 +69,7 @@ TEST(equations_describe_measured_step_times)
     if (file != NULL) fclose(file);
     for (int m = 0; m < MODELS; m++) {
         CHECK(n_errors[m] > 100);
-        qsort(errors[m], n_errors[m], sizeof errors[m][0], by_size);
+        qsort(errors[m], n_errors[m], sizeof errors[m][0], real_compare);
         CHECK(errors[m][n_errors[m] / 2] < 0.08);
         CHECK(errors[m][n_errors[m] * 9 / 10] < 0.22);
         n += n_errors[m];

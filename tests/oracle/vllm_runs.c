@@ -4,6 +4,7 @@
  * 1.7 % for TPOT, 0.6 to 13.6 % for TTFT. */
 #include "analysis/replay/errors.h"
 #include "sim/cli/trace/replay.h"
+#include "sim/core/real_list.h"
 #include "tests/support/harness.h"
 
 #define RUNS "llm_end_to_end/vllm_runs/"
@@ -58,12 +59,6 @@ static double mean_error(const struct bench *bench, enum replay_time time)
     return errors.statistics[0].error_frac;
 }
 
-static int by_size(const void *left, const void *right)
-{
-    const double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
 static double median_ttft_error(const struct bench *bench)
 {
     double errors[512];
@@ -74,7 +69,7 @@ static double median_ttft_error(const struct bench *bench)
         if (!CHECK(!isnan(simulated_s))) return (double)NAN;
         errors[n++] = fabs(simulated_s / bench->replay.measured[REPLAY_TTFT][i] - 1.0);
     }
-    qsort(errors, n, sizeof *errors, by_size);
+    qsort(errors, n, sizeof *errors, real_compare);
     return 0.5 * (errors[(n - 1) / 2] + errors[n / 2]);
 }
 

@@ -1,3 +1,4 @@
+#include "sim/core/real_list.h"
 #include "sim/core/tally.h"
 #include "tests/support/harness.h"
 
@@ -91,14 +92,6 @@ TEST(a_weight_of_nothing_adds_nothing)
     histogram_fini(&histogram);
 }
 
-static int compare_double(const void *a, const void *b)
-{
-    double x, y;
-    memcpy(&x, a, sizeof x);
-    memcpy(&y, b, sizeof y);
-    return (x > y) - (x < y);
-}
-
 /* The middle of a bucket that is at most 2^-10 of its lower edge wide is off by at most 2^-11. */
 TEST(quantiles_are_within_a_thousandth)
 {
@@ -112,7 +105,7 @@ TEST(quantiles_are_within_a_thousandth)
             values[i] = exp(6 * (rng_uniform(&rng) + rng_uniform(&rng)) - 6) * pow(10, (double)stream - 4);
             CHECK_EQ_INT(histogram_add(&histogram, values[i], 1), 0);
         }
-        qsort(values, N, sizeof values[0], compare_double);
+        qsort(values, N, sizeof values[0], real_compare);
         for (int q = 0; q <= 1000; q++) {
             double rank = fmax(ceil(q / 1000.0 * N), 1);
             CHECK_NEAR(histogram_quantile(&histogram, q / 1000.0) / values[(int)rank - 1], 1, 0x1p-11);

@@ -1,6 +1,5 @@
 /* Jobs that train by a plan on a network: speeds as `orrery plan` has them at the bandwidth that is granted, bytes on
  * links in closed form, and equal results whatever the queue. */
-#include "sim/world/jobs/job_messages.h"
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 

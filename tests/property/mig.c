@@ -9,6 +9,7 @@
 #include "tests/support/harness.h"
 
 #include <math.h>
+#include <string.h>
 
 static const struct catalog catalog = {.root = "configs"};
 
@@ -20,15 +21,19 @@ typedef void (*slice_fn)(struct session *session, const struct gpu_spec *slice);
 static void for_each_slice(slice_fn visit)
 {
     SCOPED(session) session = {0};
-    struct catalog_names gpus, slices;
+    struct catalog_names gpus;
     size_t n = 0;
     MUST(catalog_list_gpus(&catalog, &session.arena, &gpus, &session.diag) == 0);
     for (size_t i = 0; i < gpus.n; i++) {
-        MUST(catalog_gpu_slices(&catalog, gpus.names[i], &session.arena, &slices, &session.diag) == 0);
-        for (size_t k = 0; k < slices.n; k++, n++) {
+        const char *profile;
+        MUST(catalog_gpu_profiles(&catalog, gpus.names[i], &session.arena, &profile, &session.diag) == 0);
+        for (; *profile != 0; profile += strspn(profile, " "), n++) {
+            const int n_chars = (int)strcspn(profile, " ");
+            const char *name = arena_printf(&session.arena, "%s:%.*s", gpus.names[i], n_chars, profile);
             struct gpu_spec slice;
-            MUST(catalog_gpu(&catalog, slices.names[k], "t", &session.arena, &slice, &session.diag) == 0);
-            CHECK_EQ_STR(slice.name, slices.names[k]);
+            profile += n_chars;
+            MUST(catalog_gpu(&catalog, name, "t", &session.arena, &slice, &session.diag) == 0);
+            CHECK_EQ_STR(slice.name, name);
             CHECK_EQ_STR(gpu_whole_name(&slice), gpus.names[i]);
             visit(&session, &slice);
         }

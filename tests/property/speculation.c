@@ -59,7 +59,7 @@ TEST(draws_are_compared_as_numbers)
         acceptance_from_rates(&acceptance, rates[law], 3);
         const struct acceptance_of of = acceptance_of(&acceptance, 3);
         for (int64_t position = 0; position < 3000; position++) {
-            const uint64_t bits = acceptance_mixed(of.key + ACCEPTANCE_GOLDEN * ((uint64_t)position + 1));
+            const uint64_t bits = hash_mix(of.key + ACCEPTANCE_GOLDEN * ((uint64_t)position + 1));
             const double drawn = (double)(bits >> 11) * 0x1p-53;
             int64_t right = 0;
             while (right < 6 && drawn < acceptance.right_frac[right + 1]) right++;

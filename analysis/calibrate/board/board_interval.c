@@ -5,6 +5,7 @@
 #include "sim/catalog/time_error.h"
 #include "sim/core/json_write.h"
 #include "sim/core/mem.h"
+#include "sim/core/real_list.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -28,12 +29,6 @@ static double ratio_of(const struct board_row *row, enum board_model model)
     return board_row_is_judged(row) && predicted_s > 0.0 ? row->tpot_s / predicted_s : (double)NAN;
 }
 
-static int compare_reals(const void *left, const void *right)
-{
-    const double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
 /* The interval from the rows of one kind outside of `group`; NULL: from all. */
 static void find_own_ends(const struct board *board, enum board_model model, const char *group, double *ratios,
                           struct board_interval *interval)
@@ -47,7 +42,7 @@ static void find_own_ends(const struct board *board, enum board_model model, con
     interval->rows = n;
     interval->fast_frac = interval->slow_frac = (double)NAN;
     if (n == 0) return;
-    qsort(ratios, n, sizeof *ratios, compare_reals);
+    qsort(ratios, n, sizeof *ratios, real_compare);
     interval->fast_frac = stats_quantile(ratios, n, tail);
     interval->slow_frac = stats_quantile(ratios, n, 1.0 - tail);
 }

@@ -160,18 +160,11 @@ static const struct sheet_column columns[N_COLUMNS] = {
 
 static const double max_number = 1e9, ms = 1e-3;
 
-/* NULL when out of memory. */
-static const char *copy_text(const struct sheet *sheet, int column)
-{
-    const struct csv_field field = sheet_text(sheet, column);
-    return arena_printf(sheet->arena, "%.*s", (int)field.n_chars, field.chars);
-}
-
 /* Copies the texts of the current row. Returns false when out of memory. */
 static bool read_texts(const struct sheet *sheet, const char *texts[N_TEXTS])
 {
     for (int i = 0; i < N_TEXTS; i++) {
-        texts[i] = copy_text(sheet, i);
+        texts[i] = sheet_text_copy(sheet, i);
         if (texts[i] == NULL) return false;
     }
     return true;
@@ -186,7 +179,7 @@ static int add_row(struct board *board, struct sheet *sheet, const struct board_
     if (!sheet_has(sheet, WORKERS)) values[WORKERS] = (double)NAN;
     board->rows = rows_grown(board->arena, board->rows, board->n, &board->capacity, sizeof *board->rows, sheet->diag);
     if (board->rows == NULL) return SIM_E_NOMEM;
-    const char *measured = copy_text(sheet, MEASURED);
+    const char *measured = sheet_text_copy(sheet, MEASURED);
     if (measured == NULL || !read_texts(sheet, texts)) return diag_nomem_at(sheet->diag, sheet->path);
     board->rows[board->n++] = (struct board_row){
         .table = path_name(table->path), .line = (uint32_t)csv_line(sheet->csv), .gpu = table->gpu,

@@ -167,12 +167,6 @@ static int column_of(struct table_columns *columns, const char *name)
     return (int)columns->n++;
 }
 
-static const char *text_of(const struct sheet *sheet, int column)
-{
-    const struct csv_field field = sheet_text(sheet, column);
-    return arena_printf(sheet->arena, "%.*s", (int)field.n_chars, field.chars);
-}
-
 /* A word of the table as the plan has it. */
 static const char *meaning(const struct plans_table *table, const char *key, const char *text)
 {
@@ -207,12 +201,12 @@ static int read_row(struct plans *plans, const struct catalog *catalog, struct s
     size_t n_sets = 0;
     struct plans_row *row = new_row(plans, diag);
     if (row == NULL) return SIM_E_NOMEM;
-    row->series = text_of(sheet, 0);
-    row->name = text_of(sheet, 1);
+    row->series = sheet_text_copy(sheet, 0);
+    row->name = sheet_text_copy(sheet, 1);
     if (row->series == NULL || row->name == NULL) return diag_nomem(diag);
     row->x = (double)plans->n;
     for (size_t i = 0; i < table->set.n; i++) {
-        const char *text = text_of(sheet, 2 + (int)i);
+        const char *text = sheet_text_copy(sheet, 2 + (int)i);
         if (text == NULL) return diag_nomem(diag);
         if (*text == 0) continue;
         sets[n_sets] = arena_printf(plans->arena, "%s=%s", set[i].key, meaning(table, set[i].key, text));

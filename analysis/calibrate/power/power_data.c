@@ -383,17 +383,10 @@ static const struct sheet_column load_columns[] = {
     [LOAD_BUSY] = {"busy_frac", 0.0}, [LOAD_POWER] = {"instant_w", 0.0}, [LOAD_FLOP] = {"flop_per_s", 0.0},
     [LOAD_BYTES] = {"bytes_per_s", 0.0}, [LOAD_NAME] = {"load", 0.0}};
 
-/* A copy of a field; NULL when out of memory. */
-static const char *copy_text(const struct sheet *sheet, int column)
-{
-    const struct csv_field field = sheet_text(sheet, column);
-    return arena_printf(sheet->arena, "%.*s", (int)field.n_chars, field.chars);
-}
-
 static int read_load(struct power_reader *reader)
 {
     double numbers[LOAD_NUMBERS];
-    const char *load = copy_text(&reader->sheet, LOAD_NAME);
+    const char *load = sheet_text_copy(&reader->sheet, LOAD_NAME);
     if (load == NULL) return SIM_E_NOMEM;
     const enum number_format format = strstr(load, "fp8") != NULL ? FORMAT_FP8 : FORMAT_BF16;
     const int status = sheet_numbers(&reader->sheet, 0, LOAD_NUMBERS, numbers);
@@ -447,8 +440,8 @@ static struct mean *mean_of(struct means *means, const char *job, double limit_w
 
 static const char *job_of(const struct sheet *sheet)
 {
-    const char *const parts[] = {copy_text(sheet, ZEUS_DATASET), copy_text(sheet, ZEUS_NETWORK),
-                                 copy_text(sheet, ZEUS_BATCH), copy_text(sheet, ZEUS_OPTIMIZER)};
+    const char *const parts[] = {sheet_text_copy(sheet, ZEUS_DATASET), sheet_text_copy(sheet, ZEUS_NETWORK),
+                                 sheet_text_copy(sheet, ZEUS_BATCH), sheet_text_copy(sheet, ZEUS_OPTIMIZER)};
     for (int i = 0; i < 4; i++)
         if (parts[i] == NULL) return NULL;
     return arena_printf(sheet->arena, "%s/%s/%s/%s", parts[0], parts[1], parts[2], parts[3]);

@@ -86,6 +86,12 @@ int32_t elastic_least_gpus(const struct elastic *elastic, const struct elastic_j
     return 0;
 }
 
+int32_t elastic_explored_gpus(const struct elastic_job *job, int32_t least, int32_t most)
+{
+    const int32_t twice = 2 * job->most_held, explored = twice > least ? twice : least;
+    return explored < most ? explored : most;
+}
+
 int32_t elastic_whole_ranks(const struct elastic_job *job, int32_t gpus)
 {
     return gpus - gpus % job_view_rank_gpus(job->view);

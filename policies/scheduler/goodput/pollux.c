@@ -55,9 +55,8 @@ static double utility(double speedup, double power)
 static int32_t most_gpus(const struct pollux *pollux, const struct elastic_job *job, int type)
 {
     const int32_t most = elastic_most_gpus(&pollux->elastic, job, type);
-    const int32_t least = elastic_least_gpus(&pollux->elastic, job, type), twice = 2 * job->most_held;
-    const int32_t explored = twice > least ? twice : least;
-    return pollux->params.explores && explored < most ? explored : most;
+    if (!pollux->params.explores) return most;
+    return elastic_explored_gpus(job, elastic_least_gpus(&pollux->elastic, job, type), most);
 }
 
 static int add_choices(struct pollux *pollux, const struct cluster_view *view, const struct elastic_job *job)

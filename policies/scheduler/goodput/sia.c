@@ -63,9 +63,8 @@ static int32_t least_gpus(const struct elastic *elastic, const struct elastic_jo
 static int32_t most_gpus(const struct sia *sia, const struct elastic_job *job, int type)
 {
     const int32_t most = elastic_most_gpus(&sia->elastic, job, type);
-    const int32_t least = least_gpus(&sia->elastic, job, type), twice = 2 * job->most_held;
-    const int32_t explored = twice > least ? twice : least;
-    return sia->params.explores && explored < most ? explored : most;
+    if (!sia->params.explores) return most;
+    return elastic_explored_gpus(job, least_gpus(&sia->elastic, job, type), most);
 }
 
 static double least_speed(const struct sia *sia, const struct elastic_job *job)

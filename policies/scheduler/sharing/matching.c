@@ -15,7 +15,8 @@ struct matching {
     double *count, *weight, *joins;     /* [kinds], [kinds][kinds] for a <= b, likewise */
 };
 
-double sharing_weight(const struct cluster_view *view, const struct sharing_group *group)
+/* The weight of a group; 0: its jobs cannot share. */
+static double weight_of(const struct cluster_view *view, const struct sharing_group *group)
 {
     const struct job_view *views[SHARING_MOST];
     double sum = 0;
@@ -88,7 +89,7 @@ static void weigh(struct matching *matching, const struct cluster_view *view, in
         for (int b = a; b < matching->kinds; b++) {
             if (matching->first[a]->n + matching->first[b]->n > most || (a == b && matching->count[a] < 2)) continue;
             const struct sharing_group group = joined(matching->first[a], matching->first[b]);
-            matching->weight[a * matching->kinds + b] = sharing_weight(view, &group);
+            matching->weight[a * matching->kinds + b] = weight_of(view, &group);
         }
 }
 

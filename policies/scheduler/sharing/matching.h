@@ -31,9 +31,6 @@ struct sharing_group {
     bool fits; /* for the scheduler's own use */
 };
 
-/* The weight of a group; 0: its jobs cannot share. */
-double sharing_weight(const struct cluster_view *view, const struct sharing_group *group);
-
 /* Joins groups in pairs of at most `most` jobs; the others stay as they are. The groups request equally many GPUs.
  * *n is their number, before and after. Returns 1, 0 if the matching may not be the best, or SIM_E_NOMEM. */
 int matching_pair(const struct cluster_view *view, struct sharing_group *groups, size_t *n, int32_t most);

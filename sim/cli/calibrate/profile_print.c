@@ -212,11 +212,15 @@ static void add_power(const struct profile_findings *findings, struct answer *an
 static void show_use(const struct profile_findings *findings, struct answer *answer)
 {
     const char *gpu = findings->gpu_word, *file = findings->output;
+    if (findings->power_output != NULL)
+        answer_say(answer, "\nRuns use the power in '%s' once it is copied to configs/calibration/power/%s.json.\n",
+                   findings->power_output, findings->gpu->name);
     if (findings->n_sets == 0) {
         answer_say(answer, "\nNo kernels were measured: there is nothing to fit.\n");
         return;
     }
     if (file == NULL) {
+        if (findings->power_output != NULL) return;
         answer_say(answer, "\nNothing was written; '-o my-gpu.json' writes the calibration.\n");
         return;
     }

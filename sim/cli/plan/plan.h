@@ -50,10 +50,6 @@ void plan_search(struct training_setup *setup, const struct plan_free *free, str
 
 /* --- plan_answer.c --- */
 
-/* "TP 8, PP 2, DP 4"; "shards 1/1/8" are those of weights, gradients and optimizer states. */
-void plan_describe(const struct training_plan *plan, const struct training_config *config, const struct llm_spec *llm,
-                   struct text *text);
-
 int plan_answer_one(const struct training_setup *setup, const struct plan_found *found, enum answer_form form,
                     FILE *out, struct diag *diag);
 int plan_answer_search(const struct training_setup *setup, const struct plan_search *search, enum answer_form form,

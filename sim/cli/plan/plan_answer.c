@@ -27,8 +27,9 @@ static void add_nics(struct text *text, const struct training_plan *plan, const 
 
 static const char *const messages[] = {"stored", "int8", "int4"};
 
-void plan_describe(const struct training_plan *plan, const struct training_config *config, const struct llm_spec *llm,
-                   struct text *text)
+/* "TP 8, PP 2, DP 4"; "shards 1/1/8" are those of weights, gradients and optimizer states. */
+static void describe(const struct training_plan *plan, const struct training_config *config, const struct llm_spec *llm,
+                     struct text *text)
 {
     static const char *const recomputes[] = {"", ", selective recomputation", ", full recomputation", "", ""};
     text_printf(text, "TP %" PRId64 ", PP %" PRId64, plan->tensor, plan->pipeline);
@@ -370,7 +371,7 @@ static void say_plan(struct answer *answer, const struct training_setup *setup, 
     struct part times[STEP_PARTS], bytes[MEMORY_PARTS];
     struct text layout;
     text_init(&layout);
-    plan_describe(plan, &found->config, &setup->llm, &layout);
+    describe(plan, &found->config, &setup->llm, &layout);
     answer_say(answer, "%s (%" PRId64 " layers) on %" PRId64 " %s, %s: %s\n", setup->llm.name, setup->llm.layers,
                training_plan_gpus(plan), setup->gpu.name, setup->preset.name, layout.failed ? "" : layout.chars);
     text_fini(&layout);
@@ -443,7 +444,7 @@ static void add_table(struct answer *answer, const struct training_setup *setup,
                                  step->outside_frac};
         struct text layout;
         text_init(&layout);
-        plan_describe(&found->plan, &found->config, &setup->llm, &layout);
+        describe(&found->plan, &found->config, &setup->llm, &layout);
         table_text(&table, layout.failed ? "" : layout.chars);
         text_fini(&layout);
         table_number(&table, (double)found->plan.micro_batch);
@@ -470,7 +471,7 @@ static void say_search(struct answer *answer, const struct training_setup *setup
     if (search->n_best > 0 || search->n_priced == 0) return;
     struct text layout;
     text_init(&layout);
-    plan_describe(&search->smallest.plan, &search->smallest.config, &setup->llm, &layout);
+    describe(&search->smallest.plan, &search->smallest.config, &setup->llm, &layout);
     answer_say(answer, "No plan fits. The least memory has %s: %.4g of %.4g GiB.\n", layout.failed ? "" : layout.chars,
                search->smallest.step.memory.total_bytes / gib, setup->gpu.memory_bytes / gib);
     text_fini(&layout);

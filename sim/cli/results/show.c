@@ -24,12 +24,6 @@ static const struct option show_options[] = {
     {0}};
 #undef AT
 
-static const char *text_at(const struct query_answer *answer, size_t column, size_t row)
-{
-    const char *const *texts = answer->columns[column].texts;
-    return texts != NULL && texts[row] != NULL ? texts[row] : "";
-}
-
 static int read_metrics(const struct database *database, int64_t run_id, struct arena *arena, const struct sink *sink,
                         struct diag *diag)
 {
@@ -37,7 +31,7 @@ static int read_metrics(const struct database *database, int64_t run_id, struct 
     int code = query_run(database, "SELECT name, unit, value FROM metric WHERE run_id = ? ORDER BY name", &run_id, 1,
                          "read the metrics", arena, &answer, diag);
     for (size_t i = 0; code == 0 && i < answer.n_rows; i++) {
-        const struct metric_row row = {.name = text_at(&answer, 0, i), .unit = text_at(&answer, 1, i),
+        const struct metric_row row = {.name = query_text(&answer, 0, i), .unit = query_text(&answer, 1, i),
                                        .value = answer.columns[2].numbers[i]};
         code = sink->metric(sink->context, &row);
     }
@@ -51,8 +45,8 @@ static int read_warnings(const struct database *database, int64_t run_id, struct
     int code = query_run(database, "SELECT code, text, count, t_s FROM warning WHERE run_id = ? ORDER BY rowid",
                          &run_id, 1, "read the warnings", arena, &answer, diag);
     for (size_t i = 0; code == 0 && i < answer.n_rows; i++) {
-        const struct warning_row row = {.t_s = answer.columns[3].numbers[i], .code = text_at(&answer, 0, i),
-                                        .text = text_at(&answer, 1, i),
+        const struct warning_row row = {.t_s = answer.columns[3].numbers[i], .code = query_text(&answer, 0, i),
+                                        .text = query_text(&answer, 1, i),
                                         .count = (int64_t)answer.columns[2].numbers[i]};
         code = sink->warning(sink->context, &row);
     }
@@ -68,7 +62,7 @@ static int read_requests(const struct database *database, int64_t run_id, struct
                          "SELECT service, status, arrival_s, queue_s FROM request WHERE run_id = ? ORDER BY rowid",
                          &run_id, 1, "read the requests", arena, &answer, diag);
     for (size_t i = 0; code == 0 && i < answer.n_rows; i++) {
-        const struct request_row row = {.service = text_at(&answer, 0, i), .status = text_at(&answer, 1, i),
+        const struct request_row row = {.service = query_text(&answer, 0, i), .status = query_text(&answer, 1, i),
                                         .arrival_s = answer.columns[2].numbers[i],
                                         .queue_s = answer.columns[3].numbers[i]};
         code = sink->request(sink->context, &row);
@@ -83,7 +77,7 @@ static int read_jobs(const struct database *database, int64_t run_id, struct are
     int code = query_run(database, "SELECT status, submit_s, start_s FROM job WHERE run_id = ? ORDER BY rowid", &run_id,
                          1, "read the jobs", arena, &answer, diag);
     for (size_t i = 0; code == 0 && i < answer.n_rows; i++) {
-        const struct job_row row = {.status = text_at(&answer, 0, i), .submit_s = answer.columns[1].numbers[i],
+        const struct job_row row = {.status = query_text(&answer, 0, i), .submit_s = answer.columns[1].numbers[i],
                                     .start_s = answer.columns[2].numbers[i]};
         code = sink->job(sink->context, &row);
     }

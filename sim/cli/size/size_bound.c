@@ -12,6 +12,7 @@
 #include "sim/catalog/cost.h"
 #include "sim/catalog/time_error.h"
 #include "sim/cli/size/size.h"
+#include "sim/core/real_list.h"
 #include "sim/core/units.h"
 #include "sim/world/policy/speculation.h"
 
@@ -118,12 +119,6 @@ static bool is_ruled_out(const struct size_question *question, const struct size
     return n_over > n - size_rank(objective->quantile, n);
 }
 
-static int compare_times(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* A lower bound of the objective's quantile: that of requests which are alone. NAN when out of memory. */
 static double alone_quantile_s(const struct size_question *question, const struct size_requests *requests,
                                const struct replica_model *replica, size_t at)
@@ -135,7 +130,7 @@ static double alone_quantile_s(const struct size_question *question, const struc
     for (size_t i = 0; i < requests->n; i++)
         if ((requests->items[i].objectives >> at & 1) != 0)
             times[n++] = SLACK * alone_s(replica, &requests->items[i], objective->time);
-    qsort(times, n, sizeof *times, compare_times);
+    qsort(times, n, sizeof *times, real_compare);
     const size_t rank = size_rank(objective->quantile, n);
     value = times[rank > 0 ? rank - 1 : 0];
     mem_free(times);

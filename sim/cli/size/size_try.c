@@ -1,6 +1,7 @@
 /* One simulation of an option: the quantiles of its objectives, exactly, or the first that is missed for good. */
 #include "sim/cli/run/simulate.h"
 #include "sim/cli/size/size.h"
+#include "sim/core/real_list.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -103,19 +104,13 @@ static int on_sample(void *context, const struct sample_row *row)
     return 0;
 }
 
-static int compare_values(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The values of rank size_rank. A request that the run did not end exceeds every limit. */
 static void take_quantiles(struct trying *trying)
 {
     for (size_t i = 0; i < trying->question->n_objectives; i++) {
         const size_t n = trying->n[i], counted = trying->requests->counted[i];
         const size_t rank = size_rank(trying->question->objectives[i].quantile, counted), at = rank > 0 ? rank - 1 : 0;
-        qsort(trying->values[i], n, sizeof(double), compare_values);
+        qsort(trying->values[i], n, sizeof(double), real_compare);
         trying->outcome->values[i] = at < n ? trying->values[i][at] : counted > 0 ? (double)INFINITY : (double)NAN;
         if (trying->outcome->missed < 0 && at >= n && counted > 0) trying->outcome->missed = (int)i;
     }

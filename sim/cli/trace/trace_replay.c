@@ -7,6 +7,7 @@
 #include "sim/cli/run/recording.h"
 #include "sim/cli/trace/replay.h"
 #include "sim/core/number.h"
+#include "sim/core/real_list.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -188,12 +189,6 @@ static int read_train(struct replaying *replaying)
     return split(replaying);
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* Collects the times of the train part; a request that was not served counts as a day. */
 static void take_train(const struct replaying *replaying, const double *times, double *taken)
 {
@@ -210,8 +205,8 @@ static void compare_train(const struct replaying *replaying, const double *measu
     take_train(replaying, measured_all, measured);
     take_train(replaying, simulated, residuals);
     if (by_rank) {
-        qsort(measured, replaying->n_train, sizeof *measured, compare_doubles);
-        qsort(residuals, replaying->n_train, sizeof *residuals, compare_doubles);
+        qsort(measured, replaying->n_train, sizeof *measured, real_compare);
+        qsort(residuals, replaying->n_train, sizeof *residuals, real_compare);
     }
     for (size_t i = 0; i < replaying->n_train; i++)
         residuals[i] = measured[i] > 0.0 && residuals[i] > 0.0 ? log(residuals[i] / measured[i]) : 0.0;

@@ -190,6 +190,14 @@ void cluster_release(struct cluster *cluster, sim_ns now, int64_t ugpus, const s
 bool cluster_retake(struct cluster *cluster, sim_ns now, int64_t ugpus, struct allocation *allocation);
 void cluster_forget(struct cluster *cluster, struct allocation *allocation);
 
+/* Nodes of the site: of `first` and all further node types. */
+static inline int64_t cluster_site_nodes(const struct cluster *first)
+{
+    int64_t n = 0;
+    for (const struct cluster *cluster = first; cluster != NULL; cluster = cluster->next) n += cluster->n_nodes;
+    return n;
+}
+
 /* The type of a node's GPUs: what a list of nodes calls them, else that of its node type; NULL: neither says. A node
  * below 0: none in particular. */
 const char *cluster_gpu_of(const struct cluster *cluster, int64_t node);

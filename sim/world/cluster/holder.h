@@ -109,18 +109,28 @@ struct tenant {
 
 struct watcher {
     const struct watcher_ops { /* NULL: not of interest. Codes: 0 or negative */
+        /* A holder that lasts the whole run joins, before the run. Returns a code. */
         int (*joins)(struct watcher *watcher, struct holder *holder);
+        /* The holder has taken GPUs, those of `held` and `ugpus`. Returns a code. */
         int (*given)(struct watcher *watcher, struct holder *holder, sim_ns now);
+        /* The holder is about to release its GPUs, which `held` still names. */
         void (*taken)(struct watcher *watcher, struct holder *holder, sim_ns now);
+        /* What a steady holder with GPUs draws has changed: its `draw` has other numbers. */
         void (*redrawn)(struct watcher *watcher, struct holder *holder, sim_ns now);
+        /* A holder that does not last leaves the site for good; is_finished: its work is done. */
         void (*leaves)(struct watcher *watcher, struct holder *holder, bool is_finished);
-        void (*none_awaited)(struct watcher *watcher); /* no tenant awaits nodes any more */
+        /* No tenant waits any more for nodes that are down. */
+        void (*none_awaited)(struct watcher *watcher);
+        /* Nodes, by their numbers in the site, lose their power from now until `until_ns`. Returns a code. */
         int (*black_out)(struct watcher *watcher, int32_t first_node, int32_t n_nodes, sim_ns until_ns);
+        /* The failures that the watcher expects of a holder on the GPUs that it holds. */
         struct holder_risk (*risk)(const struct watcher *watcher, const struct holder *holder);
+        /* Joules that the GPUs of a steady holder have drawn for it, over all its runs up to `now`; NAN: unknown. */
         double (*drawn_j)(const struct watcher *watcher, const struct holder *holder, sim_ns now);
+        /* The command that sets the clock of a steady holder with GPUs now. */
         struct holder_command (*command)(const struct watcher *watcher, const struct holder *holder);
     } * ops;
-    int slot;
+    int slot; /* of its state in holder.watcher_state; holders_watch sets it */
     struct watcher *next;
 };
 
@@ -136,6 +146,7 @@ struct holders {
     for (struct watcher *watcher = (holders)->watchers; watcher != NULL; watcher = watcher->next)                      \
         if (watcher->ops->op != NULL)
 
+/* A watcher joins behind the others, before any holder. At most HOLDER_WATCHERS join. */
 void holders_watch(struct holders *holders, struct watcher *watcher);
 
 /* A tenant, with awaits_nodes set, enters. holders_end: it waits for nodes no longer. */
@@ -182,6 +193,8 @@ struct holder_command holders_command(const struct holders *holders, const struc
 /* Nodes are without power until a time. Returns 0 or a negative code. */
 int holders_black_out(const struct holders *holders, int32_t first_node, int32_t n_nodes, sim_ns until_ns);
 
+/* Asks the first tenant that can to make room (tenant_ops), and returns what it returns; 0: none can. holders_changed
+ * tells all tenants what has changed. */
 int holders_make_room(const struct holders *holders, const char *gpu, int32_t gpus, int64_t groups, sim_ns now);
 void holders_changed(const struct holders *holders, enum site_change change);
 

@@ -9,8 +9,7 @@
 
 static int make_nodes(struct failures *failures)
 {
-    for (const struct cluster *part = failures->cluster; part != NULL; part = part->next)
-        failures->n_nodes += part->n_nodes;
+    failures->n_nodes = (int32_t)cluster_site_nodes(failures->cluster);
     failures->nodes = mem_zalloc((size_t)failures->n_nodes + 1, sizeof *failures->nodes);
     if (failures->nodes == NULL) return SIM_E_NOMEM;
     struct failure_node *node = failures->nodes;

@@ -184,6 +184,12 @@ static inline sim_ns job_done_ns(const struct job *job, sim_ns now)
     return job->falls_back ? job->progress.saved_ns : job->progress.done_ns;
 }
 
+/* A type of jobs: i < config->all_types.n. */
+static inline const struct job_type *jobs_type(const struct jobs *jobs, size_t i)
+{
+    return (const struct job_type *)jobs->config->all_types.items + i;
+}
+
 /* Node types that jobs may run on: the first ones. */
 static inline int32_t jobs_used_types(const struct jobs *jobs)
 {
@@ -312,6 +318,8 @@ int jobs_end_after_plan(struct jobs *jobs);
 /* Ends a job that has started before its work is done: its row says 'stopped'. Returns false for others. */
 bool job_stop_early(struct job *job, sim_ns now);
 
+/* No losses yet: has_any only if the configuration gives them noise. job_losses_fini frees those of jobs that are still
+ * in the system. */
 void job_losses_init(struct job_losses *losses, const struct jobs_config *config);
 void job_losses_fini(struct job_losses *losses);
 

@@ -59,7 +59,8 @@ static void on_works(struct engine *engine, struct owner *owner, sim_ns now)
     if (job_progress_end_ns(&job->progress) > now) job_begins_work(job, now);
 }
 
-void job_await_work(struct job *job)
+/* Power and network want to hear of the end of a job's wait, and power of the next stall of a save, or of its end. */
+static void await_work(struct job *job)
 {
     struct engine *engine = job->jobs->site->engine;
     const sim_ns at_ns = job_waits(job, engine_now(engine)) ? works_at_ns(job) : job_progress_turn_ns(&job->progress);
@@ -78,7 +79,7 @@ static bool is_on_links(const struct job *job)
 void job_activity_begin_traffic(struct job *job, sim_ns now)
 {
     const bool waits = is_on_links(job) && job_waits(job, now);
-    if (waits) job_await_work(job);
+    if (waits) await_work(job);
     int code = job->jobs->network != NULL && !waits && job->activity->traffic == NULL ? job_traffic_begin(job) : 0;
     if (code == 0 && !waits) code = job_swaps_begin(job);
     if (code == 0 && !waits) code = job_reader_begin(job);
@@ -160,7 +161,7 @@ void job_activity_paced(struct job *job, sim_ns now)
     if (job->activity->draws_by_plan) job->jobs->has_drawn_by_plan = true;
     job_saver_paced(job, now);
     job_reader_paced(job, now);
-    if (draws_by_turns(job, now)) job_await_work(job); /* at speed 0 no save begins */
+    if (draws_by_turns(job, now)) await_work(job); /* at speed 0 no save begins */
 }
 
 /* A job that waits, or stalls for a save, draws as GPUs idle with a process; and in the part of its time in which it
@@ -168,7 +169,7 @@ void job_activity_paced(struct job *job, sim_ns now)
 static double used_frac(struct job *job, sim_ns now, int64_t gpus)
 {
     const bool rests = job_waits(job, now) || job_progress_stalls(&job->progress, now);
-    if (draws_by_turns(job, now)) job_await_work(job);
+    if (draws_by_turns(job, now)) await_work(job);
     return rests ? 0.0 : (1.0 - job_reader_waits_frac(job)) * (double)gpus / job->view.held_gpus;
 }
 

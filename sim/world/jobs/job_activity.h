@@ -67,10 +67,9 @@ void job_activity_forget(struct job *job);
  * is_running: watchers know of its GPUs already. Does nothing for jobs whose power does not follow from a plan. */
 void job_activity_redraw(struct job *job, sim_ns now, bool is_running);
 
-/* Whether a running job still moves, waits or reads its state. job_await_work: power and network want to hear of its
- * end, and power of the next stall of a save, or of its end. job_begins_work: one of these is at this moment. */
+/* Whether a running job still moves, waits or reads its state. job_begins_work: its end is at this moment, or the next
+ * stall of a save, or the end of one. */
 bool job_waits(const struct job *job, sim_ns now);
-void job_await_work(struct job *job);
 void job_begins_work(struct job *job, sim_ns now);
 
 #endif

@@ -125,13 +125,6 @@ static int refuse(const struct jobs *jobs, const struct job_type *type, struct s
                       "%s of type '%s' %s '%s', %s", at.who, type->name, at.what, at.storage, text);
 }
 
-static int64_t site_nodes_of(const struct jobs *jobs)
-{
-    int64_t n = 0;
-    for (const struct cluster *cluster = jobs->cluster; cluster != NULL; cluster = cluster->next) n += cluster->n_nodes;
-    return n;
-}
-
 static int check_place(const struct jobs *jobs, const struct job_type *type, struct saver_place at,
                        const struct topology *topology)
 {
@@ -147,7 +140,7 @@ static int check_place(const struct jobs *jobs, const struct job_type *type, str
                       at.saves ? "name an entry of cluster.storage whose device is of kind 'remote', or \"peer\""
                                : "name an entry of cluster.storage whose device is of kind 'remote'",
                       "which is no storage behind the network");
-    if (to_peer && site_nodes_of(jobs) < 2)
+    if (to_peer && cluster_site_nodes(jobs->cluster) < 2)
         return refuse(jobs, type, at, "name storage behind the network, or add nodes",
                       "the next node of the job, and the cluster has one node");
     return 0;
@@ -167,7 +160,7 @@ int job_savers_check(const struct jobs *jobs, struct topology *topology)
 {
     int code = 0;
     for (size_t i = 0; i < jobs->config->all_types.n && code == 0; i++) {
-        const struct job_type *type = (const struct job_type *)jobs->config->all_types.items + i;
+        const struct job_type *type = jobs_type(jobs, i);
         code = check_type(jobs, type, topology);
     }
     return code;
@@ -258,7 +251,7 @@ static double interval_of(struct job *job, const struct checkpoint_save *save)
     const struct jobs *jobs = job->jobs;
     const struct checkpointer *policy = policy_of(&job->type->checkpoint);
     const struct checkpoint_view view = view_of(job, save);
-    void *state = jobs->checkpoint_states[job->type - (const struct job_type *)jobs->config->all_types.items];
+    void *state = jobs->checkpoint_states[job->type - jobs_type(jobs, 0)];
     const double wanted_s = policy->interval_s(state, &view);
     const double interval_s = fmax(wanted_s, view.least_interval_s);
     job->never_saves = isinf(wanted_s);

@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <utlist.h>
 
 /* --- Configuration --- */
 
@@ -46,7 +47,7 @@ struct job_reader {
     bool fills;                   /* asks for more than it needs */
     bool is_short;                /* some grant is less than it needs */
     bool is_stale;
-    struct job_reader *next_stale;
+    struct job_reader *before_stale, *next_stale;
     sim_ns filled_ns;             /* when it last ceased to fill its buffer; -1: never */
     sim_ns moved_ns, done_ns;     /* up to when the bytes are counted; work done by then */
     sim_ns counted_ns;            /* up to when its GPU time is counted */
@@ -57,13 +58,8 @@ struct job_reader {
 struct job_readers {
     struct owner settle;
     struct job_reader *stale; /* whose grants have changed at this moment */
-    double gpu_s, waits_gpu_s; /* GPU time of jobs that read; of it, waiting for data */
+    struct gpu_time_share waits; /* of jobs that read: for data */
 };
-
-static const struct job_type *type_at(const struct jobs *jobs, size_t i)
-{
-    return (const struct job_type *)jobs->config->all_types.items + i;
-}
 
 static bool is_given(const struct job_type *type)
 {
@@ -107,9 +103,9 @@ int job_readers_create(struct jobs *jobs)
     bool any = false;
     int code = 0;
     for (size_t i = 0; i < jobs->config->all_types.n && code == 0; i++) {
-        if (!is_given(type_at(jobs, i))) continue;
+        if (!is_given(jobs_type(jobs, i))) continue;
         any = true;
-        code = check_type(jobs, type_at(jobs, i));
+        code = check_type(jobs, jobs_type(jobs, i));
     }
     if (!any || code != 0) return code;
     jobs->readers = mem_zalloc(1, sizeof *jobs->readers);
@@ -186,11 +182,8 @@ static double need_of(const struct job_reader *reader)
 /* Counts the GPU time since the last call. */
 static void count_time(struct job_reader *reader, sim_ns now)
 {
-    struct job_readers *readers = reader->job->jobs->readers;
-    const double gpu_s = sim_s_from_ns(now - reader->counted_ns) * reader->held_gpus;
-    readers->gpu_s += gpu_s;
-    readers->waits_gpu_s += gpu_s * reader->waits_frac;
-    reader->counted_ns = now;
+    gpu_time_share_count(&reader->job->jobs->readers->waits, &reader->counted_ns, now, reader->held_gpus,
+                         reader->waits_frac);
 }
 
 /* Moves the bytes to `now`, at the rates since the last call. */
@@ -341,6 +334,14 @@ void job_reader_paced(struct job *job, sim_ns now)
 
 /* --- Grants --- */
 
+/* Takes it out of those whose grants have changed. */
+static void drop_stale(struct job_readers *readers, struct job_reader *reader)
+{
+    if (!reader->is_stale) return;
+    DL_DELETE2(readers->stale, reader, before_stale, next_stale);
+    reader->is_stale = false;
+}
+
 /* All claims of the moment have their grants. */
 static void on_settle(struct engine *engine, struct owner *owner, sim_ns now)
 {
@@ -348,8 +349,7 @@ static void on_settle(struct engine *engine, struct owner *owner, sim_ns now)
     (void)engine;
     while (readers->stale != NULL) {
         struct job_reader *reader = readers->stale;
-        readers->stale = reader->next_stale;
-        reader->is_stale = false;
+        drop_stale(readers, reader);
         move(reader, now);
         take_grants(reader);
         look(reader, now);
@@ -363,23 +363,13 @@ static void note_stale(struct job_reader *reader, sim_ns now)
     if (reader->is_stale) return;
     reader->is_stale = true;
     if (readers->stale == NULL) engine_arm(jobs->site->engine, now, PRIORITY_LINK_SETTLE, on_settle, &readers->settle);
-    struct job_reader **last = &readers->stale;
-    while (*last != NULL) last = &(*last)->next_stale;
-    reader->next_stale = NULL;
-    *last = reader;
+    DL_APPEND2(readers->stale, reader, before_stale, next_stale);
 }
 
 static void on_changed(struct link_net *net, struct link_flow *claim, sim_ns now)
 {
     (void)net;
     note_stale(LINK_FLOW_ENTITY(claim, struct reader_flow, claim)->reader, now);
-}
-
-static void forget_stale(struct job_reader *reader)
-{
-    struct job_reader **at = &reader->job->jobs->readers->stale;
-    while (*at != NULL && *at != reader) at = &(*at)->next_stale;
-    if (*at != NULL) *at = reader->next_stale;
 }
 
 /* --- A run of a job --- */
@@ -479,7 +469,7 @@ void job_reader_end(struct job *job)
     }
     job->activity->ahead_bytes = reader->ahead_bytes;
     engine_disarm(job->jobs->site->engine, &job->activity->read);
-    if (reader->is_stale) forget_stale(reader);
+    drop_stale(job->jobs->readers, reader);
     job_reader_forget(job);
 }
 
@@ -494,7 +484,6 @@ void job_reader_forget(struct job *job)
 
 int job_readers_emit(const struct jobs *jobs)
 {
-    const struct job_readers *readers = jobs->readers;
-    if (readers == NULL || !(readers->gpu_s > 0.0)) return 0;
-    return metric_emit(jobs->site->sink, "job.data_wait_frac", readers->waits_gpu_s / readers->gpu_s);
+    if (jobs->readers == NULL) return 0;
+    return gpu_time_share_emit(&jobs->readers->waits, jobs->site->sink, "job.data_wait_frac");
 }

@@ -1,4 +1,5 @@
 /* The runs of a job: it starts on its GPUs, progresses at the speed they give, and loses them or ends. */
+#include "sim/core/check.h"
 #include "sim/world/jobs/job.h"
 #include "sim/world/rows/priority.h"
 
@@ -400,3 +401,44 @@ static void slowed(struct holder *holder, sim_ns now)
 const struct holder_ops job_holder_ops = {
     .strike = on_strike, .held_ns = held_ns, .speed_changed = speed_changed, .command_changed = command_changed,
     .slowed = slowed};
+
+/* --- What running jobs hold --- */
+
+/* What is taken of each node, less what jobs hold there: [n_nodes] to be freed, or NULL. Of a resource that a node
+ * does not count: 0. */
+static struct job_host *unaccounted(const struct jobs *jobs, int32_t node_type)
+{
+    const struct node_resources *resources = jobs_cluster_of(jobs, node_type)->resources;
+    struct job_host *taken = mem_zalloc((size_t)resources->n_nodes + 1, sizeof *taken);
+    for (int32_t i = 0; taken != NULL && i < resources->n_nodes; i++) {
+        const struct node_view *node = &resources->nodes[i];
+        taken[i].cpu_milli = node->cpu_milli - node->cpu_left_milli - resources->down[i].cpu_milli;
+        taken[i].memory_bytes = node->memory_bytes - node->memory_left_bytes - resources->down[i].memory_bytes;
+    }
+    for (const struct job *job = jobs->oldest; taken != NULL && job != NULL; job = job->next) {
+        const bool holds = job->view.state == JOB_RUNNING || job_is_kept(job);
+        if (job->view.node_type != node_type || !holds) continue;
+        for (const struct allocation *part = job->holder.held; part != NULL; part = part->next) {
+            const struct node_view *node = &resources->nodes[part->node];
+            if (node->cpu_milli < INT64_MAX) taken[part->node].cpu_milli -= part->details.cpu_milli;
+            if (node->memory_bytes < INT64_MAX) taken[part->node].memory_bytes -= part->details.memory_bytes;
+        }
+    }
+    return taken;
+}
+
+void jobs_check_held(void *self, sim_ns now)
+{
+    const struct jobs *jobs = self;
+    (void)now;
+    for (int32_t type = 0; type < jobs->n_node_types; type++) {
+        const struct cluster *cluster = jobs_cluster_of(jobs, type);
+        if (cluster->resources == NULL || jobs->placer == NULL) continue;
+        struct job_host *host = unaccounted(jobs, type);
+        for (int32_t i = 0; host != NULL && i < cluster->resources->n_nodes; i++) {
+            SIM_LAW("INV-14 (CPU of a node is conserved)", host[i].cpu_milli, 0);
+            SIM_LAW("INV-14 (memory of a node is conserved)", host[i].memory_bytes, 0);
+        }
+        mem_free(host);
+    }
+}

@@ -102,6 +102,19 @@ static tally_int128 used_ugpu_ns(const struct jobs *jobs, sim_ns now)
     return sum;
 }
 
+void gpu_time_share_count(struct gpu_time_share *of, sim_ns *since_ns, sim_ns now, double gpus, double share_frac)
+{
+    const double gpu_s = sim_s_from_ns(now - *since_ns) * gpus;
+    of->gpu_s += gpu_s;
+    of->share_gpu_s += gpu_s * share_frac;
+    *since_ns = now;
+}
+
+int gpu_time_share_emit(const struct gpu_time_share *of, const struct sink *sink, const char *metric)
+{
+    return of->gpu_s > 0.0 ? metric_emit(sink, metric, of->share_gpu_s / of->gpu_s) : 0;
+}
+
 void active_jobs_move(struct jobs *jobs, sim_ns now)
 {
     struct active_jobs *active = &jobs->active;

@@ -39,6 +39,17 @@ struct active_jobs {
 /* Brings the integrals to `now`. Called before jobs come, start, stop or go. */
 void active_jobs_move(struct jobs *jobs, sim_ns now);
 
+/* GPU time of jobs, and that part of it which a metric is about. */
+struct gpu_time_share {
+    double gpu_s, share_gpu_s;
+};
+
+/* Counts `gpus` GPUs from *since_ns, which becomes `now`; share_frac: of this time, in the metric. */
+void gpu_time_share_count(struct gpu_time_share *of, sim_ns *since_ns, sim_ns now, double gpus, double share_frac);
+
+/* Emits the part as a metric, unless there was no GPU time. Returns 0 or the sink's code. */
+int gpu_time_share_emit(const struct gpu_time_share *of, const struct sink *sink, const char *metric);
+
 enum job_quantity { JOB_JCT, JOB_QUEUE, JOB_WAIT, JOB_SLOWDOWN, JOB_BOUNDED_SLOWDOWN, JOB_FAIRNESS, JOB_ENERGY, JOB_QUANTITIES };
 
 /* What a job may ask for that its placement does not look at. */

@@ -38,6 +38,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <utlist.h>
 
 static const double rounding = 1e-6;   /* relative differences below this are no lack of bandwidth */
 static const double settled = 0x1p-14; /* a share counts as changed at this relative difference */
@@ -83,13 +84,13 @@ struct job_swaps {
 
 struct job_swapping {
     struct owner settle;
-    struct job_swaps *stale, *last_stale; /* whose links have changed, first to last */
+    struct job_swaps *stale;     /* whose links have changed, first to last */
     sim_ns moment_ns, armed_ns;  /* of the last round; of the next one, -1: none is armed */
     int32_t rounds, most_rounds; /* at that moment: so far, and at most */
     uint64_t *gpus_used;         /* [nodes of the site] of jobs that run */
     struct link_net *turns;      /* time of drives, beside the links of the site */
     struct link **drives;        /* [nodes of the site] in it; NULL until a job needs them */
-    double gpu_s, speed_gpu_s;   /* GPU time of such jobs; times their speed */
+    struct gpu_time_share speed; /* of such jobs: GPU time times their speed */
 };
 
 /* --- GPUs of jobs --- */
@@ -137,13 +138,10 @@ void job_swaps_leaves(struct job *job)
 int job_swaps_create(struct jobs *jobs)
 {
     bool some = false, follows = false;
-    size_t n = 0;
-    for (size_t i = 0; i < jobs->config->all_types.n; i++)
-        some = some || job_type_swaps((const struct job_type *)jobs->config->all_types.items + i);
-    for (const struct cluster *at = jobs->cluster; at != NULL; at = at->next) {
+    const size_t n = (size_t)cluster_site_nodes(jobs->cluster);
+    for (size_t i = 0; i < jobs->config->all_types.n; i++) some = some || job_type_swaps(jobs_type(jobs, i));
+    for (const struct cluster *at = jobs->cluster; at != NULL; at = at->next)
         follows = follows || job_swaps_follows(at);
-        n += (size_t)at->n_nodes;
-    }
     if (!some || jobs->topology == NULL || !topology_has_host_links(jobs->topology)) return 0;
     job_swaps_warn(jobs);
     if (!follows || jobs->placer == NULL) return 0;
@@ -321,11 +319,7 @@ const struct power_stage *job_swaps_phases(const struct job *job)
 /* Counts the GPU time at the present speed. */
 static void count_time(struct job_swaps *swaps, sim_ns now)
 {
-    struct job_swapping *swapping = swaps->job->jobs->swapping;
-    const double gpu_s = sim_s_from_ns(now - swaps->since_ns) * swaps->held_gpus;
-    swapping->gpu_s += gpu_s;
-    swapping->speed_gpu_s += gpu_s * swaps->speed;
-    swaps->since_ns = now;
+    gpu_time_share_count(&swaps->job->jobs->swapping->speed, &swaps->since_ns, now, swaps->held_gpus, swaps->speed);
 }
 
 static void begin_moment(struct job_swapping *swapping, sim_ns now)
@@ -340,8 +334,7 @@ static void begin_moment(struct job_swapping *swapping, sim_ns now)
 static void drop_stale(struct job_swapping *swapping, struct job_swaps *swaps)
 {
     if (!swaps->is_stale) return;
-    *(swaps->before_stale != NULL ? &swaps->before_stale->next_stale : &swapping->stale) = swaps->next_stale;
-    *(swaps->next_stale != NULL ? &swaps->next_stale->before_stale : &swapping->last_stale) = swaps->before_stale;
+    DL_DELETE2(swapping->stale, swaps, before_stale, next_stale);
     swaps->is_stale = false;
 }
 
@@ -380,10 +373,7 @@ static void note_stale(struct job_swaps *swaps, sim_ns now)
     }
     if (swaps->is_stale) return;
     swaps->is_stale = true;
-    swaps->next_stale = NULL;
-    swaps->before_stale = swapping->last_stale;
-    *(swaps->before_stale != NULL ? &swaps->before_stale->next_stale : &swapping->stale) = swaps;
-    swapping->last_stale = swaps;
+    DL_APPEND2(swapping->stale, swaps, before_stale, next_stale);
 }
 
 /* Jobs came, left or were spread anew. */
@@ -589,7 +579,6 @@ void job_swaps_forget(struct job *job)
 
 int job_swaps_emit(const struct jobs *jobs)
 {
-    const struct job_swapping *swapping = jobs->swapping;
-    if (swapping == NULL || !(swapping->gpu_s > 0.0)) return 0;
-    return metric_emit(jobs->site->sink, "job.offload_speed", swapping->speed_gpu_s / swapping->gpu_s);
+    if (jobs->swapping == NULL) return 0;
+    return gpu_time_share_emit(&jobs->swapping->speed, jobs->site->sink, "job.offload_speed");
 }

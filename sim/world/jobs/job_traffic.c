@@ -8,13 +8,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <utlist.h>
 
 /* --- Types --- */
-
-static const struct job_type *type_at(const struct jobs *jobs, size_t i)
-{
-    return (const struct job_type *)jobs->config->all_types.items + i;
-}
 
 int job_traffic_refuse(const struct jobs *jobs, const struct job_type *type, const char *section, const char *hint,
                        const char *text)
@@ -48,13 +44,6 @@ static int check_nics(const struct jobs *jobs, const struct job_type *type, cons
 
 /* --- The site --- */
 
-static int64_t site_nodes(const struct jobs *jobs)
-{
-    int64_t n = 0;
-    for (const struct cluster *cluster = jobs->cluster; cluster != NULL; cluster = cluster->next) n += cluster->n_nodes;
-    return n;
-}
-
 static bool states_steps(const struct job_type *type)
 {
     return type->step.collectives.n > 0;
@@ -79,14 +68,14 @@ static void warn_of_silence(const struct jobs *jobs, const struct job_type *type
 
 static void warn_of_silent_types(const struct jobs *jobs, const struct network_config *network)
 {
-    if (network == NULL || site_nodes(jobs) < 2) return;
+    if (network == NULL || cluster_site_nodes(jobs->cluster) < 2) return;
     for (size_t i = 0; i < jobs->config->all_types.n; i++)
-        if (type_at(jobs, i)->training.plan.llm != NULL) warn_of_silence(jobs, type_at(jobs, i));
+        if (jobs_type(jobs, i)->training.plan.llm != NULL) warn_of_silence(jobs, jobs_type(jobs, i));
 }
 
 static int read_type(struct jobs *jobs, size_t i, const struct network_config *network)
 {
-    const struct job_type *type = type_at(jobs, i);
+    const struct job_type *type = jobs_type(jobs, i);
     int code = states_steps(type) ? check_site(jobs, type, network) : 0;
     if (code == 0) code = check_nics(jobs, type, network);
     return code == 0 && states_steps(type) ? job_step_read_type(jobs, type, &jobs->network->types[i]) : code;
@@ -101,7 +90,7 @@ int job_traffic_create(struct jobs *jobs, struct topology *topology)
     bool any = false;
     warn_of_silent_types(jobs, network);
     for (size_t i = 0; i < n_types; i++)
-        any = any || states_steps(type_at(jobs, i)) || (is_placed && type_at(jobs, i)->training.plan.llm != NULL);
+        any = any || states_steps(jobs_type(jobs, i)) || (is_placed && jobs_type(jobs, i)->training.plan.llm != NULL);
     if (!any) return 0;
     struct job_network *of = jobs->network = mem_zalloc(1, sizeof *of);
     if (of == NULL) return SIM_E_NOMEM;
@@ -109,11 +98,11 @@ int job_traffic_create(struct jobs *jobs, struct topology *topology)
     owner_init(&of->settle, site_env_owner_ids(jobs->site, 1));
     of->types = mem_zalloc(n_types, sizeof *of->types);
     of->rates = mem_zalloc((size_t)jobs->n_node_types, sizeof *of->rates);
-    of->nics_used = mem_zalloc((size_t)site_nodes(jobs) + 1, sizeof *of->nics_used);
+    of->nics_used = mem_zalloc((size_t)cluster_site_nodes(jobs->cluster) + 1, sizeof *of->nics_used);
     if (of->types == NULL || of->rates == NULL || of->nics_used == NULL) return SIM_E_NOMEM;
     int code = 0;
     for (size_t i = 0; i < n_types && code == 0; i++)
-        if (states_steps(type_at(jobs, i)) || type_at(jobs, i)->training.plan.llm != NULL)
+        if (states_steps(jobs_type(jobs, i)) || jobs_type(jobs, i)->training.plan.llm != NULL)
             code = read_type(jobs, i, network);
     return code == 0 ? job_step_read_rates(jobs, of) : code;
 }
@@ -417,11 +406,16 @@ static int start_flows(struct job_traffic *traffic)
 /* Counts the GPU time at the present speed. */
 static void count_time(struct job_traffic *traffic, sim_ns now)
 {
-    struct job_network *network = traffic->job->jobs->network;
-    const double gpu_s = sim_s_from_ns(now - traffic->since_ns) * traffic->held_gpus;
-    network->gpu_s += gpu_s;
-    network->speed_gpu_s += gpu_s * traffic->speed;
-    traffic->since_ns = now;
+    gpu_time_share_count(&traffic->job->jobs->network->speed, &traffic->since_ns, now, traffic->held_gpus,
+                         traffic->speed);
+}
+
+/* Takes it out of those whose claims have changed. */
+static void drop_stale(struct job_network *network, struct job_traffic *traffic)
+{
+    if (!traffic->is_stale) return;
+    DL_DELETE2(network->stale, traffic, before_stale, next_stale);
+    traffic->is_stale = false;
 }
 
 /* All claims of the moment have their grants. */
@@ -431,8 +425,7 @@ static void on_settle(struct engine *engine, struct owner *owner, sim_ns now)
     (void)engine;
     while (network->stale != NULL) {
         struct job_traffic *traffic = network->stale;
-        network->stale = traffic->next_stale;
-        traffic->is_stale = false;
+        drop_stale(network, traffic);
         const double speed = speed_of(traffic);
         if (speed == traffic->speed) continue;
         count_time(traffic, now);
@@ -451,10 +444,7 @@ static void note_stale(struct job_traffic *traffic, sim_ns now)
     if (traffic->is_stale) return;
     traffic->is_stale = true;
     if (network->stale == NULL) engine_arm(jobs->site->engine, now, PRIORITY_LINK_SETTLE, on_settle, &network->settle);
-    struct job_traffic **last = &network->stale;
-    while (*last != NULL) last = &(*last)->next_stale;
-    traffic->next_stale = NULL;
-    *last = traffic;
+    DL_APPEND2(network->stale, traffic, before_stale, next_stale);
 }
 
 static void on_changed(struct link_net *net, struct link_flow *claim, sim_ns now)
@@ -483,7 +473,7 @@ int job_traffic_begin(struct job *job)
     if (traffic == NULL) return SIM_E_NOMEM;
     traffic->job = job;
     traffic->messages = messages;
-    traffic->type = &jobs->network->types[job->type - type_at(jobs, 0)];
+    traffic->type = &jobs->network->types[job->type - jobs_type(jobs, 0)];
     traffic->since_ns = engine_now(jobs->site->engine);
     traffic->held_gpus = job->view.held_gpus;
     traffic->began_at_ns = job->progress.done_ns;
@@ -523,11 +513,7 @@ void job_traffic_end(struct job *job)
     }
     for (int32_t i = 0; i < traffic->n_nodes; i++)
         network->nics_used[traffic->nodes[i].first.node] &= ~traffic->nodes[i].nics;
-    for (struct job_traffic **at = &network->stale; traffic->is_stale && *at != NULL; at = &(*at)->next_stale)
-        if (*at == traffic) {
-            *at = traffic->next_stale;
-            break;
-        }
+    drop_stale(network, traffic);
     job_traffic_forget(job);
 }
 
@@ -545,7 +531,6 @@ void job_traffic_forget(struct job *job)
 
 int job_traffic_emit(const struct jobs *jobs)
 {
-    const struct job_network *network = jobs->network;
-    if (network == NULL || !(network->gpu_s > 0.0)) return 0;
-    return metric_emit(jobs->site->sink, "job.network_speed", network->speed_gpu_s / network->gpu_s);
+    if (jobs->network == NULL) return 0;
+    return gpu_time_share_emit(&jobs->network->speed, jobs->site->sink, "job.network_speed");
 }

@@ -4,11 +4,20 @@
 #define ORRERY_WORLD_JOBS_JOB_TRAFFIC_STATE_H
 
 #include "models/training/exchange.h"
+#include "models/training/phases.h"
+#include "sim/catalog/training.h"
 #include "sim/world/jobs/job.h"
-#include "sim/world/jobs/job_messages.h"
 #include "sim/world/links/topology.h"
 
 enum { MOST_NICS = 64 }; /* of a node: bits of a set */
+
+/* A plan on some number of GPUs: its exchanges, and its step on adjacent GPUs in an idle network. */
+struct job_messages {
+    struct training_setup *setup;
+    struct training_plan plan;
+    struct training_exchanges *stages; /* [plan.pipeline] */
+    double ideal_s;                    /* 0: not priced yet */
+};
 
 /* A type with steps, in the terms of the model. */
 struct traffic_type {
@@ -26,7 +35,7 @@ struct job_network {
     uint64_t *nics_used;         /* [nodes of the site] NICs of jobs that run */
     struct owner settle;
     struct job_traffic *stale;   /* whose claims have changed at this moment */
-    double gpu_s, speed_gpu_s;   /* GPU time of jobs that exchange data; times their speed */
+    struct gpu_time_share speed; /* of jobs that exchange data: GPU time times their speed */
 };
 
 /* An edge of an exchange: from a NIC of one node to one of another. */
@@ -101,7 +110,7 @@ struct job_traffic {
     double sends_frac;           /* of a step in an idle network, in which it sends; 1: it is taken to send always */
     struct traffic_loads loads;  /* while its claims start, unless it is taken to send always */
     bool is_stale;
-    struct job_traffic *next_stale;
+    struct job_traffic *before_stale, *next_stale;
 };
 
 /* Bandwidth of an adapter. */
@@ -136,5 +145,21 @@ int job_step_edges(const struct job_traffic *traffic, struct traffic_edges *edge
 double job_step_ideal_s(const struct job_traffic *traffic);
 double job_step_now_s(const struct job_traffic *traffic, double least_bytes_per_s);
 double job_step_flow_bytes_per_s(const struct job_traffic *traffic); /* of each claim in an idle network */
+
+/* --- Messages of training plans: job_messages.c --- */
+
+/* A step if its groups are so spread and links of hosts are so shared (NULL: its own), and its phases; its seconds on
+ * links of its own. */
+struct training_step job_messages_step(const struct job_messages *messages, const struct training_spread *spread,
+                                       const struct training_link_shares *shares,
+                                       struct power_stage phases[TRAINING_PHASES]);
+double job_messages_step_s(const struct job_messages *messages, const struct training_spread *spread,
+                           struct power_stage phases[TRAINING_PHASES]);
+
+/* Seconds of a step on adjacent GPUs in an idle network; 0: out of memory. */
+double job_messages_ideal_s(struct job_messages *messages);
+
+/* Lists the edges of a job on its nodes, and sets its spread. Returns 0 or SIM_E_NOMEM. */
+int job_messages_edges(struct job_traffic *traffic, struct traffic_edges *edges);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "sim/core/mem.h"
 #include "sim/world/jobs/job.h"
+#include "sim/world/jobs/job_traffic_state.h"
 #include "sim/world/rows/metric.h"
 
 #include <inttypes.h>
@@ -44,14 +45,9 @@ struct job_trainings {
 
 /* --- Setting up --- */
 
-static const struct job_type *type_at(const struct jobs *jobs, size_t index)
-{
-    return (const struct job_type *)jobs->config->all_types.items + index;
-}
-
 static struct priced *priced_of(const struct jobs *jobs, const struct job_type *type, int32_t node_type)
 {
-    const size_t index = (size_t)(type - type_at(jobs, 0));
+    const size_t index = (size_t)(type - jobs_type(jobs, 0));
     return &jobs->trainings->priced[index * (size_t)jobs->n_node_types + (size_t)node_type];
 }
 
@@ -151,11 +147,9 @@ bool job_type_swaps(const struct job_type *type)
 static int make_nodes(const struct jobs *jobs, struct job_trainings *trainings)
 {
     bool some = false;
-    size_t n = 0;
-    for (size_t i = 0; i < trainings->n_types; i++) some = some || job_type_swaps(type_at(jobs, i));
-    for (const struct cluster *at = jobs->cluster; at != NULL; at = at->next) n += (size_t)at->n_nodes;
+    for (size_t i = 0; i < trainings->n_types; i++) some = some || job_type_swaps(jobs_type(jobs, i));
     if (!some || jobs->placer == NULL) return 0;
-    trainings->on_node = mem_zalloc(n, sizeof *trainings->on_node);
+    trainings->on_node = mem_zalloc((size_t)cluster_site_nodes(jobs->cluster), sizeof *trainings->on_node);
     return trainings->on_node != NULL ? 0 : diag_nomem(jobs->site->diag);
 }
 
@@ -164,7 +158,7 @@ int job_trainings_create(struct jobs *jobs, const struct jobs_options *options, 
     const size_t n_types = jobs->config->all_types.n;
     bool some = false;
     *out = NULL;
-    for (size_t i = 0; i < n_types; i++) some = some || type_at(jobs, i)->training.plan.llm != NULL;
+    for (size_t i = 0; i < n_types; i++) some = some || jobs_type(jobs, i)->training.plan.llm != NULL;
     if (!some) return 0;
     struct job_trainings *trainings = mem_zalloc(1, sizeof *trainings);
     if (trainings == NULL) return diag_nomem(jobs->site->diag);
@@ -174,7 +168,7 @@ int job_trainings_create(struct jobs *jobs, const struct jobs_options *options, 
     if (trainings->priced == NULL) return diag_nomem(jobs->site->diag);
     int code = make_nodes(jobs, trainings);
     for (size_t i = 0; i < n_types && code == 0; i++) {
-        const struct job_type *type = type_at(jobs, i);
+        const struct job_type *type = jobs_type(jobs, i);
         if (type->training.plan.llm == NULL) continue;
         for (int32_t k = 0; k < jobs->n_node_types && code == 0; k++) code = make_one(jobs, type, k, options);
         if (code == 0) code = check_plan(jobs, type);
@@ -533,7 +527,7 @@ static int warn_of_extrapolation(const struct jobs *jobs, const char *gpu)
             is_outside = true;
             if (worst != NULL && priced->outside_frac <= worst->outside_frac) continue;
             worst = priced;
-            type = type_at(jobs, i)->name;
+            type = jobs_type(jobs, i)->name;
         }
         n_types += is_outside;
     }
@@ -592,7 +586,7 @@ int job_trainings_warn(const struct jobs *jobs)
     for (size_t i = 0; i < trainings->n_types && code == 0; i++)
         for (int32_t k = 0; k < trainings->n_node_types && code == 0; k++) {
             const struct priced *priced = &trainings->priced[i * (size_t)trainings->n_node_types + (size_t)k];
-            if (priced->problem != NULL) code = warn_of_problem(jobs, type_at(jobs, i), priced);
+            if (priced->problem != NULL) code = warn_of_problem(jobs, jobs_type(jobs, i), priced);
             if (code == 0) code = warn_if_first(jobs, priced);
         }
     return code;

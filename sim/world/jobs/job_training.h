@@ -6,18 +6,19 @@
  * Tensor, pipeline and context parallelism stay as the plan says. Data parallelism follows the number of GPUs: of GPUs
  * that are no multiple of the others together, the rest idles. The batch stays, rounded up to whole micro-batches.
  * GPUs count as adjacent, on as few nodes as they fill. On a network, with a placer that gives nodes, the job's place
- * and the links decide in their stead (job_messages.h); elsewhere "network_penalty" acts on top. A job that does not
+ * and the links decide in their stead (job_messages.c); elsewhere "network_penalty" acts on top. A job that does not
  * fit into the memory of a GPU cannot run there.
  *
  * Each step is priced once and remembered. */
 #ifndef ORRERY_WORLD_JOBS_JOB_TRAINING_H
 #define ORRERY_WORLD_JOBS_JOB_TRAINING_H
 
+#include "models/training/phases.h"
 #include "sim/catalog/training.h"
-#include "sim/world/jobs/job_messages.h"
 #include "sim/world/rows/source.h"
 
 struct job;
+struct job_messages;
 struct job_type;
 struct cluster;
 struct jobs;

@@ -2,6 +2,7 @@
 
 #include "sim/core/check.h"
 #include "sim/core/err.h"
+#include "sim/core/hash.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -16,13 +17,10 @@ static int size_class(int32_t n)
     return size;
 }
 
-/* Spreads number and place over all keys (the finaliser of SplitMix64, Steele et al. 2014). */
+/* Spreads number and place over all keys. */
 static uint64_t own_key(uint64_t number, uint64_t place)
 {
-    uint64_t key = (number << 32 | place) + UINT64_C(0x9e3779b97f4a7c15);
-    key = (key ^ (key >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    key = (key ^ (key >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return key ^ (key >> 31);
+    return hash_mix((number << 32 | place) + UINT64_C(0x9e3779b97f4a7c15));
 }
 
 void prefix_pool_init(struct prefix_pool *pool)

@@ -246,7 +246,6 @@ static int end_write(struct store_copy *copy)
     void *waiter = copy->waiter;
     const bool is_fetch = copy->from > copy->to;
     delist(copy);
-    tier->counts.written_blocks += copy->n;
     tier->counts.written_bytes += store_copy_bytes(copy);
     tier->counts.fetched_blocks += is_fetch ? copy->n : 0;
     int code = release_sources(copy);

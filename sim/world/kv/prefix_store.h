@@ -61,8 +61,8 @@ int store_config_check(const struct store_config *config, const struct topology_
 
 struct store_counts {
     int64_t loaded_blocks, loaded_bytes; /* into GPU memory */
-    int64_t written_blocks, written_bytes; /* into the tier, of ended writes, also by prefetching */
-    int64_t fetched_blocks;              /* of these, by prefetching */
+    int64_t written_bytes;               /* into the tier, of ended writes, also by prefetching */
+    int64_t fetched_blocks;              /* written by prefetching */
     int64_t evictions, refusals;         /* blocks; refused: all others were being copied */
 };
 

@@ -1,5 +1,7 @@
 #include "sim/world/links/graph.h"
 
+#include "sim/core/hash.h"
+
 #include <math.h>
 
 /* --- From the scenario --- */
@@ -222,21 +224,12 @@ int32_t graph_distance(const struct graph *graph, struct graph_nic from, struct 
     return graph_pod_of(graph, from_leaf) == graph_pod_of(graph, to_leaf) ? 3 : 5;
 }
 
-int32_t graph_node_distance(const struct graph *graph, int32_t from, int32_t to)
-{
-    if (from == to) return 0;
-    return graph_is_flat(graph) ? 1 : graph_distance(graph, (struct graph_nic){from, 0}, (struct graph_nic){to, 0});
-}
-
 /* --- Equal-cost multipath --- */
 
 /* SplitMix64's output of its next state. */
 static uint64_t chain(uint64_t state, uint64_t value)
 {
-    uint64_t z = (state ^ value) + UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
+    return hash_mix((state ^ value) + UINT64_C(0x9e3779b97f4a7c15));
 }
 
 struct graph_choice graph_ecmp(const struct graph *graph, struct graph_nic from, struct graph_nic to, uint64_t label)

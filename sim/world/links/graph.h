@@ -75,9 +75,6 @@ int32_t graph_pod_nodes(const struct graph *graph);
 /* Switches on the shortest path between two NICs: 1 below one leaf, 3 in one pod, 5 between pods. */
 int32_t graph_distance(const struct graph *graph, struct graph_nic from, struct graph_nic to);
 
-/* The same between the first NICs of two nodes; 0: one node. */
-int32_t graph_node_distance(const struct graph *graph, int32_t from, int32_t to);
-
 /* The path that equal-cost multipath routing takes: by a hash of both NICs and a label of the flow. A label stands for
  * the ports of a connection, which all its packets share. The hash is SplitMix64 (Steele et al., OOPSLA 2014), chained
  * over from.node, from.nic, to.node, to.nic and label. */

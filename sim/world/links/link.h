@@ -89,7 +89,6 @@ struct link_stats {
     int64_t bytes; /* of ended flows and claims, plus whole bytes of the others */
     double busy_frac;  /* share of the time with a flow or claim on it that does not leave it idle */
     double used_frac;  /* bytes over the capacity */
-    double mean_flows; /* flows and claims on it, mean over time */
 };
 
 /* Cost of the model itself: fillings, and flows and classes in them. */

@@ -215,14 +215,14 @@ static void hop_off(const struct link_hop *hop)
 
 static bool is_busy(const struct link *link)
 {
-    return link->hops.value > link->idle_hops;
+    return link->n_hops > link->idle_hops;
 }
 
 /* More or fewer flows of a class are on a link. */
 static void count_hops(struct link *link, const struct link_class *class, int64_t more, sim_ns now)
 {
     const bool was_busy = is_busy(link);
-    level_set(&link->hops, now, link->hops.value + more);
+    link->n_hops += more;
     link->weights += more * class->weight;
     if (class->leaves_idle) link->idle_hops += more;
     if (!was_busy) link->busy_since_ns = now;

@@ -84,7 +84,7 @@ struct link *link_net_add(struct link_net *net, const char *name, double bytes_p
     link->latency_ns = latency_ns;
     link->bytes_per_s = bytes_per_s;
     link->full = link->capacity = link_rate(bytes_per_s);
-    level_init(&link->hops, engine_now(net->engine), 0);
+    link->start_ns = engine_now(net->engine);
     net->links[net->n_links++] = link;
     return link;
 }
@@ -145,10 +145,10 @@ int64_t link_bytes(const struct link *twin, sim_ns at)
 struct link_stats link_stats(const struct link *twin, sim_ns at)
 {
     const struct link *link = carrier_of(twin);
-    struct link_stats stats = {.bytes = link_bytes(link, at), .mean_flows = level_mean(&link->hops, at)};
-    double lasted_s = sim_s_from_ns(at - link->hops.start_ns);
+    struct link_stats stats = {.bytes = link_bytes(link, at)};
+    double lasted_s = sim_s_from_ns(at - link->start_ns);
     if (lasted_s <= 0) return stats;
-    sim_ns busy_ns = link->busy_ns + (link->hops.value > link->idle_hops ? at - link->busy_since_ns : 0);
+    sim_ns busy_ns = link->busy_ns + (link->n_hops > link->idle_hops ? at - link->busy_since_ns : 0);
     stats.busy_frac = sim_s_from_ns(busy_ns) / lasted_s;
     stats.used_frac = (double)stats.bytes / (link->bytes_per_s * lasted_s);
     return stats;

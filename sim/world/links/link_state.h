@@ -66,7 +66,8 @@ struct link {
     double bytes_per_s;
     tally_int128 full, capacity, wanted; /* what it carries unless slow, and now; the bounds of all hops, added up */
     struct link_hop *first, *last; /* hops of classes with moving flows, in the order in which they came */
-    struct level hops;             /* hops of moving flows and claims */
+    sim_ns start_ns;               /* when it was added */
+    int64_t n_hops;                /* hops of moving flows and claims */
     int64_t idle_hops;             /* of them, those of claims that leave it idle */
     int64_t weights;               /* of all hops, added up */
     sim_ns busy_ns, busy_since_ns; /* busy up to when the last hop left; since, while there are others */

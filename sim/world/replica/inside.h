@@ -15,7 +15,6 @@
  * invalid plan gives SIM_E_POLICY with policy, action and reason. */
 int replica_plan(struct replica *replica, sim_ns now);
 
-int replica_plan_reserve(struct batch_plan *plan, int64_t n); /* room for n entries of each kind; 0 or SIM_E_NOMEM */
 void replica_plan_fini(struct batch_plan *plan);
 
 /* Asks the batcher (compose_stage) for the size of a later stage's next batch: at least 1 of the waiting sequences,
@@ -466,9 +465,12 @@ int64_t replica_prompts_in_flight(const struct replica *replica);
 /* Abandons the batches in flight: their requests have left them. */
 void replica_drop_inflight(struct replica *replica);
 
-/* At the end of a simulation. */
+/* At the end of a simulation: counts the busy time of batches that are still in flight, and reports each of them.
+ * Returns 0 or the sink's code. */
 int replica_settle_inflight(struct replica *replica, sim_ns now);
-sim_ns replica_inflight_busy_ns(const struct replica *replica, sim_ns at); /* not yet counted */
+
+/* Busy time of batches in flight up to `at`, which the counts do not have yet. */
+sim_ns replica_inflight_busy_ns(const struct replica *replica, sim_ns at);
 
 /* --- replica_stages.c: if the batcher has compose_stage and there are several stages; else pipeline is NULL --- */
 
@@ -485,8 +487,11 @@ int replica_stages_step(struct replica *replica, sim_ns now);
 /* Abandons the batches on their stages. */
 void replica_stages_drop(struct replica *replica);
 
-/* At the end of a simulation. */
+/* At the end of a simulation: counts the busy time of batches that are still on a stage, and reports each of them.
+ * Returns 0 or the sink's code. */
 int replica_stages_settle(struct replica *replica, sim_ns now);
+
+/* Busy time of batches on stages up to `at`, which the counts do not have yet. */
 sim_ns replica_stages_busy_ns(const struct replica *replica, sim_ns at);
 
 /* Tokens in the cache of all sequences on the stages or between them. */

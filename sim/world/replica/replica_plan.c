@@ -407,7 +407,8 @@ static int array_reserve(void *array, size_t n, size_t bytes_each)
     return 0;
 }
 
-int replica_plan_reserve(struct batch_plan *plan, int64_t n)
+/* Makes room for n entries of each kind. Returns 0 or SIM_E_NOMEM. */
+static int reserve_entries(struct batch_plan *plan, int64_t n)
 {
     if (n <= plan->capacity) return 0;
     n += n / 2;
@@ -461,11 +462,11 @@ int64_t replica_plan_stage(struct replica *replica, struct running_batch *waitin
  * fleet most may be idle. */
 static int reserve(struct replica *replica)
 {
-    if (replica->plan.capacity == 0 && replica_plan_reserve(&replica->plan, MIN_PLAN_ENTRIES) != 0) return SIM_E_NOMEM;
+    if (replica->plan.capacity == 0 && reserve_entries(&replica->plan, MIN_PLAN_ENTRIES) != 0) return SIM_E_NOMEM;
     int64_t queued = replica->waiting.n + replica->nonresident.n;
     if (queued > MAX_PLANNED_FROM_QUEUE) queued = MAX_PLANNED_FROM_QUEUE;
-    return replica_plan_reserve(&replica->plan,
-                                replica->ready->members.n + replica->prefilling.n + replica->paused.n + queued + 1);
+    return reserve_entries(&replica->plan,
+                           replica->ready->members.n + replica->prefilling.n + replica->paused.n + queued + 1);
 }
 
 /* Most plans only decode. */

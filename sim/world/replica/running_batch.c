@@ -79,7 +79,8 @@ void request_order_remove(struct request_order *order, struct request *request)
         sift_down(order, at, last);
 }
 
-void request_order_lower(struct request_order *order, struct request *request, int64_t number)
+/* Gives a member a smaller number. */
+static void request_order_lower(struct request_order *order, struct request *request, int64_t number)
 {
     const int32_t at = request->ranks[order->rank];
     SIM_REQUIRE(at < order->n && order->entries[at].request == request && number <= order->entries[at].number);

@@ -36,9 +36,6 @@ void request_order_fini(struct request_order *order);
 int request_order_add(struct request_order *order, struct request *request, int64_t number); /* 0 or SIM_E_NOMEM */
 void request_order_remove(struct request_order *order, struct request *request);
 
-/* Gives a member a smaller number. */
-void request_order_lower(struct request_order *order, struct request *request, int64_t number);
-
 /* The least number; INT64_MAX when there is none. */
 static inline int64_t request_order_least(const struct request_order *order)
 {

@@ -33,6 +33,7 @@
 #include "models/draft_tree.h"
 #include "models/iteration.h"
 #include "models/transformer.h"
+#include "sim/core/hash.h"
 #include "sim/world/policy/speculation.h"
 #include "sim/world/replica/work.h"
 
@@ -64,14 +65,8 @@ void acceptance_of_trees(const struct acceptance *acceptance, const struct draft
 /* Right drafts in a row, at most `most`, behind output position `position` of a request. */
 int64_t acceptance_draw(const struct acceptance *acceptance, int64_t request, int64_t position, int64_t most);
 
-/* The output function of SplitMix64 (Steele et al., OOPSLA 2014), and its increment. */
+/* The increment of SplitMix64 (Steele et al., OOPSLA 2014); its output function is hash_mix. */
 #define ACCEPTANCE_GOLDEN UINT64_C(0x9e3779b97f4a7c15)
-static inline uint64_t acceptance_mixed(uint64_t x)
-{
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
-}
 
 /* The draws of one request, for repeated use. */
 struct acceptance_of {
@@ -81,14 +76,14 @@ struct acceptance_of {
 
 static inline struct acceptance_of acceptance_of(const struct acceptance *acceptance, int64_t request)
 {
-    return (struct acceptance_of){acceptance_mixed(acceptance->key + ACCEPTANCE_GOLDEN * ((uint64_t)request + 1)),
+    return (struct acceptance_of){hash_mix(acceptance->key + ACCEPTANCE_GOLDEN * ((uint64_t)request + 1)),
                                   acceptance->rates != NULL ? acceptance->rates[request % acceptance->n_rates] : 0.0};
 }
 
 /* The number drawn behind an output position, below 2^53. */
 static inline uint64_t acceptance_number(const struct acceptance_of *of, int64_t position)
 {
-    return acceptance_mixed(of->key + ACCEPTANCE_GOLDEN * ((uint64_t)position + 1)) >> 11;
+    return hash_mix(of->key + ACCEPTANCE_GOLDEN * ((uint64_t)position + 1)) >> 11;
 }
 
 /* The right drafts by this number where `most` is at most ACCEPTANCE_FEW and no request has a rate of its own. */

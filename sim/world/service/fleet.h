@@ -74,7 +74,6 @@ struct fleet {
     struct replica_load *loads;  /* [n_replicas] */
     struct change_log changed_loads; /* of replicas, but for `decodes` */
     int64_t *reserved_tokens;    /* [n_replicas] */
-    int64_t n_handovers;         /* in progress */
     struct fleet_router routing, decode_routing; /* the latter without a router where nothing is handed over */
     struct rng random;           /* for routers */
     bool *asked_oracle;          /* whether the router being asked has read the future */
@@ -119,17 +118,23 @@ void fleet_bundle(struct fleet *fleet);
 int fleet_take_gpus(const struct fleet *fleet, const struct fleet_pool *pool, struct replica *replica, sim_ns now);
 void fleet_release_gpus(const struct fleet *fleet, struct replica *replica, sim_ns now);
 
-/* Where the replicas of a service with "placement": "spread" go, in fleet_spread.c. fleet_spread_init: once the pools
- * are known: 0 or SIM_E_NOMEM; fleet_spread_fini also after failure. fleet_spread_part takes the GPUs of part number
- * `i` of a replica and returns the node; -1: none has room. fleet_spread_count: a replica has taken its GPUs (sign 1)
- * or gives them back (-1). fleet_spread_most: most replicas of the pool on one node, if they take the GPUs that are
- * free now. fleet_check_spread: nodes are known: 0, or SIM_E_CONFIG with a finding. */
+/* --- fleet_spread.c: where the replicas of a service with "placement": "spread" go --- */
+
+/* Called once the pools are known. Returns 0 or SIM_E_NOMEM; fleet_spread_fini is due also after failure. */
 int fleet_spread_init(struct fleet *fleet);
 void fleet_spread_fini(struct fleet *fleet);
+
+/* Takes the GPUs of part number `i` of a replica. Returns the number of the node in the site; -1: none has room. */
 int32_t fleet_spread_part(const struct fleet *fleet, const struct fleet_pool *pool, const struct replica *replica,
                           struct fleet_parts parts, int64_t i, sim_ns now);
+
+/* Counts a replica on its nodes: it has taken its GPUs (sign 1), or gives them back (-1). */
 void fleet_spread_count(const struct fleet *fleet, const struct replica *replica, int32_t sign);
+
+/* Most replicas of the pool on one node, if they take the GPUs that are free now. */
 int64_t fleet_spread_most(const struct fleet *fleet, const struct pool_config *pool);
+
+/* Checks that the site has nodes to spread over. Returns 0, or SIM_E_CONFIG with a finding. */
 int fleet_check_spread(const struct fleet *fleet);
 
 /* A replica that a failure took will take as many GPUs again, to hold them until the run ends: jobs count them as in
@@ -185,7 +190,7 @@ int fleet_route(struct fleet *fleet, struct request *request, sim_ns now);
  * finding. */
 int fleet_route_decode(struct fleet *fleet, struct request *request, sim_ns now);
 
-/* It is to be chosen again. */
+/* Forgets the replica that was to decode a request: fleet_route_decode is to choose again. */
 void fleet_unassign_decode(struct fleet *fleet, struct request *request);
 
 /* Whether a replica is up that processes prompts; one that decodes what another one has processed. */
@@ -248,9 +253,6 @@ bool fleet_reuses_chunks(const struct fleet *fleet);      /* whether any pool ha
 void fleet_chunks_check(const struct fleet *fleet);       /* a fault ends the process */
 int64_t fleet_blocks_beside_chunks(const struct fleet_pool *pool); /* KV blocks that its part in GPU memory leaves */
 int fleet_refuse_chunks(const struct fleet *fleet, const struct fleet_pool *pool); /* it leaves none */
-
-/* Whether any pool has a prefix store. */
-bool fleet_has_store(const struct fleet *fleet);
 
 /* Unfinished requests at the replicas. */
 int64_t fleet_outstanding(const struct fleet *fleet);

@@ -57,13 +57,6 @@ static int give_stores(struct fleet *fleet, const struct fleet_pool *pool)
     return 0;
 }
 
-bool fleet_has_store(const struct fleet *fleet)
-{
-    for (size_t i = 0; i < fleet->n_pools; i++)
-        if (fleet->pools[i].config.kv.prefix_store.tiers.n > 0) return true;
-    return false;
-}
-
 int fleet_store_init(struct fleet *fleet)
 {
     const struct site_env *site = fleet->env->site;

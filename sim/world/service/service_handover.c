@@ -230,7 +230,6 @@ static void forget(struct handover *handover)
     struct service *service = handover->service;
     *(handover->prev != NULL ? &handover->prev->next : &service->handing_over.first) = handover->next;
     *(handover->next != NULL ? &handover->next->prev : &service->handing_over.last) = handover->prev;
-    service->fleet.n_handovers--;
     handover->request->handover = NULL;
     handover->request->kv_is_pushed = false;
     pool_give(&service->handovers, handover);
@@ -305,7 +304,6 @@ static int begin(struct service *service, struct request *request, int32_t from,
     *(last != NULL ? &last->next : &service->handing_over.first) = handover;
     service->handing_over.last = handover;
     request->handover = handover;
-    service->fleet.n_handovers++;
     return choose_taker(handover, now);
 }
 

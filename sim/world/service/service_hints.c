@@ -49,18 +49,11 @@ static int emit_restart_time(const struct service *service, const struct fleet_p
 
 /* --- Nodes --- */
 
-static int64_t count_nodes(const struct cluster *cluster)
-{
-    int64_t n = 0;
-    for (; cluster != NULL; cluster = cluster->next) n += cluster->n_nodes;
-    return n;
-}
-
 int32_t service_only_node(const struct service *service)
 {
     const struct fleet *fleet = &service->fleet;
     int32_t only = -1, n_placed = 0;
-    if (count_nodes(service->env.cluster) < 2) return -1;
+    if (cluster_site_nodes(service->env.cluster) < 2) return -1;
     for (int32_t i = 0; i < fleet->n_replicas; i++) {
         const struct allocation *held = fleet->replicas[i].holder.held;
         n_placed += held != NULL;

@@ -181,8 +181,11 @@ int service_strike(struct holder *holder, struct holder_strike *strike, sim_ns n
 /* Whether failures affect the service and requests are still in it or to come. */
 bool service_may_fail(const struct service *service);
 
-/* Emits a warning about the whole run, unless the count is 0 (service_end.c). Returns 0 or the sink's code. */
+/* Emits a warning about the whole run, unless the count is 0 (service_warnings.c). Returns 0 or the sink's code. */
 int service_emit_warning(const struct service *service, const char *code, int64_t count, const char *text);
+
+/* Emits all warnings about the whole run (service_warnings.c). Returns 0 or the sink's code. */
+int service_emit_warnings(const struct service *service);
 
 /* Checks that the batchers of all pools that may decode end requests at the same limit. Which of them serves a request
  * is known only after it arrives. Returns 0, or SIM_E_CONFIG with a finding that names two pools (service_hints.c). */

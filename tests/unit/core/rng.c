@@ -1,6 +1,7 @@
 /* All seeds are fixed, and none was picked. A statistical law is checked on many streams, with the two-sided 1e-5
  * quantile of the statistic as its threshold: that a right generator fails one of these few hundred checks has a chance
  * below one percent; a wrong one fails by far. */
+#include "sim/core/real_list.h"
 #include "tests/support/harness.h"
 
 #include <gsl/gsl_cdf.h>
@@ -181,14 +182,6 @@ TEST(below_has_no_bias_where_it_would_be_largest)
     CHECK(chi_square_p(counts, 3, DRAWS / 3.0) > RARE);
 }
 
-static int compare_double(const void *a, const void *b)
-{
-    double x, y;
-    memcpy(&x, a, sizeof x);
-    memcpy(&y, b, sizeof y);
-    return (x > y) - (x < y);
-}
-
 /* Kolmogorov-Smirnov: sqrt(n) times the largest gap to the distribution exceeds 2.47 with a chance of 1e-5. */
 TEST(exponential_has_its_distribution)
 {
@@ -197,7 +190,7 @@ TEST(exponential_has_its_distribution)
     for (uint64_t stream = 0; stream < STREAMS; stream++) {
         struct rng rng = test_rng(7, "exponential", stream);
         for (int i = 0; i < DRAWS; i++) x[i] = rng_exponential(&rng, mean_s);
-        qsort(x, DRAWS, sizeof x[0], compare_double);
+        qsort(x, DRAWS, sizeof x[0], real_compare);
         double gap = 0;
         for (int i = 0; i < DRAWS; i++) {
             double p = -expm1(-x[i] / mean_s);

@@ -1,6 +1,7 @@
 /* The Gittins index against its definition, summed size by size, and where it is known: one size, sizes without memory,
  * and the best of all quanta. */
 #include "models/gittins.h"
+#include "sim/core/real_list.h"
 #include "tests/support/harness.h"
 
 enum { MOST = 40 };
@@ -10,15 +11,9 @@ struct list {
     double sizes[MOST], sums[MOST + 1];
 };
 
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static void take(struct list *list, size_t n)
 {
-    qsort(list->sizes, n, sizeof list->sizes[0], by_size);
+    qsort(list->sizes, n, sizeof list->sizes[0], real_compare);
     gittins_sum(list->sizes, n, list->sums);
     list->gittins = (struct gittins){n, list->sizes, list->sums};
 }

@@ -19,6 +19,19 @@ static void nics_init(struct plan_bed *bed, double first, double second, double 
                                           .between_bytes_per_s = between};
 }
 
+/* J of a split: see models/training/nics.h. */
+static double time_of(const struct training_plan *plan, const struct training_layer_cost *costs, const int64_t *layers)
+{
+    double most_s = 0.0, sum_s = 0.0, reduce_s = 0.0;
+    for (int64_t i = 0; i < plan->pipeline; i++) {
+        const struct training_layer_cost *cost = &costs[training_nics_cluster(plan, i)];
+        most_s = fmax(most_s, (double)layers[i] * cost->pass_s);
+        sum_s += (double)layers[i] * cost->pass_s;
+        reduce_s = fmax(reduce_s, (double)layers[i] * cost->reduce_s);
+    }
+    return (double)(plan->micro_batches - 1) * most_s + sum_s + reduce_s;
+}
+
 /* The least J of all splits from a stage on, of which the earlier stages are set. */
 static double least_of_all(const struct training_plan *plan, const struct training_layer_cost *costs, int64_t *layers,
                            int64_t stage, int64_t left)
@@ -26,7 +39,7 @@ static double least_of_all(const struct training_plan *plan, const struct traini
     double best_s = (double)INFINITY;
     if (stage == plan->pipeline - 1) {
         layers[stage] = left;
-        return training_nics_time_s(plan, costs, layers);
+        return time_of(plan, costs, layers);
     }
     for (int64_t n = 1; n <= left - (plan->pipeline - 1 - stage); n++) {
         layers[stage] = n;
@@ -66,7 +79,7 @@ TEST(split_is_the_best_of_all_splits)
                 CHECK(plan.nics.layers[s] <= plan.nics.layers[s - 1]);
         }
         CHECK_EQ_INT(sum, all);
-        const double found_s = training_nics_time_s(&plan, costs, plan.nics.layers);
+        const double found_s = time_of(&plan, costs, plan.nics.layers);
         CHECK_NEAR(found_s / least_of_all(&plan, costs, layers, 0, all), 1.0, 1e-9);
     }
     CHECK(uneven > 100);

@@ -1,7 +1,7 @@
 /* The tournament and the counts against passes over all values, and the log of changes. */
 #include "sim/core/change_log.h"
 #include "sim/core/count_tree.h"
-#include "sim/core/ranking.h"
+#include "sim/core/tournament.h"
 #include "sim/core/rng.h"
 #include "tests/support/harness.h"
 
@@ -17,19 +17,19 @@ static int32_t first_by_pass(const double *values, int32_t n)
 TEST(the_first_is_that_of_a_pass)
 {
     struct rng rng;
-    rng_init(&rng, 1, 0, "ranking", 0);
+    rng_init(&rng, 1, 0, "tournament", 0);
     for (int32_t n = 1; n <= 70; n++) {
-        struct ranking ranking;
+        struct tournament tournament;
         double values[70] = {0};
-        MUST(ranking_init(&ranking, n) == 0);
-        CHECK_EQ_INT(ranking_first(&ranking), 0);
+        MUST(tournament_init(&tournament, n) == 0);
+        CHECK_EQ_INT(tournament_first(&tournament), 0);
         for (int i = 0; i < 300; i++) {
             const int32_t index = (int32_t)rng_below(&rng, (uint64_t)n);
             values[index] = (double)rng_below(&rng, 5) - 2;
-            ranking_set(&ranking, index, values[index]);
-            CHECK_EQ_INT(ranking_first(&ranking), first_by_pass(values, n));
+            tournament_set(&tournament, index, values[index]);
+            CHECK_EQ_INT(tournament_first(&tournament), first_by_pass(values, n));
         }
-        ranking_fini(&ranking);
+        tournament_fini(&tournament);
     }
 }
 
