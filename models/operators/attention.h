@@ -62,8 +62,8 @@
  *     rereads = (min(max(G b/S, 1), G) - 1) min(kept/L2 - 1, 1)
  *
  * as the group's heads run one after the other. The step at the L2 is as wide as the L2, as measured on the RTX PRO
- * 6000. reread_frac is bandwidth_frac where decode_tile_frac was fitted. Elsewhere bandwidth_frac is that of prompts, as
- * little as 0.4, tiles are those of prompts, and empty blocks are free. There reread_frac is 0.9: 128 sequences of
+ * 6000. reread_frac is bandwidth_frac where decode_tile_frac was fitted. Elsewhere tiles are those of prompts, empty
+ * blocks are free, and bandwidth_frac is that of prompts, as little as 0.4. There reread_frac is 0.9: 128 sequences of
  * 16,384 tokens take 4.2 (RTX 4090) and 4.5 (PRO 6000) times what reading once takes by the data sheet, with G = 4.
  *
  * Both follow Dao, "FlashAttention-2" (2023), and Shah et al., "FlashAttention-3" (2024). Left out: keys that stay in

@@ -34,7 +34,7 @@ tokens=services.chat.pools.tokens.cost prompts=services.chat.pools.prompts.cost
 tr '\n' ' ' <configs/scenarios/gallery/README.md >"$T/page"
 tpot=$(half_hour request.tpot_s 1000 %.0f --set $tokens.overlap=null)
 ttft=$(half_hour request.ttft_s 1 %.1f --set $prompts.overlap=null)
-nccl=$(half_hour request.ttft_s 1 %.0f --set $tokens.overlap=null --set $tokens.dispatch=null)
+nccl=$(half_hour request.ttft_s 1 %.0f --set $tokens.overlap=null --set $tokens.dispatch=all-to-all)
 for words in "in one piece make the mean TPOT $tpot ms in decoding, and the mean TTFT $ttft s in prefill" \
     "With NCCL's all-to-all in decoding it is $nccl s"; do
     grep -qF "$words" "$T/page" || complain "the page does not say: $words"
