@@ -348,7 +348,7 @@ void reader_note_field(struct reader *reader, int column, const char *code, cons
     const struct csv_field field = reader_text(reader, column);
     const int n_shown = field.n_chars < MAX_QUOTE_CHARS ? (int)field.n_chars : MAX_QUOTE_CHARS;
     const char *whole = arena_printf(&reader->arena, "%s '%.*s'", text, n_shown, field.chars);
-    csv_where(reader->csv, 0, 0, where);
+    place_of(reader, reader->positions[column], 0, where);
     if (whole != NULL) reader->notes.items[reader->notes.n - 1].text = whole;
 }
 

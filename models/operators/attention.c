@@ -372,12 +372,13 @@ static double straggle_seconds(const struct prefill_row *row, const struct prefi
     return row->params->decode_straggle_frac * beyond / row->tiling.columns * row->tile_flop / sm_flop_per_s;
 }
 
-/* Share of the keys' later passes that misses the L2: none while it holds them all, all once they are twice as many. */
+/* Share of the keys' later passes that misses the L2: none while it holds them all. Beyond that all, where the law was
+ * fitted so; elsewhere it grows over one size of the L2. */
 static double missed_frac(const struct prefill_row *row, double kept_bytes)
 {
     const double l2_bytes = row->gpu->l2_bytes;
-    if (l2_bytes <= 0.0) return 0.0;
-    return smaller_of(larger_of(kept_bytes - l2_bytes, 0.0) / l2_bytes, 1.0);
+    if (l2_bytes <= 0.0 || kept_bytes <= l2_bytes) return 0.0;
+    return row->params->decode_tile_frac > 0.0 ? 1.0 : smaller_of((kept_bytes - l2_bytes) / l2_bytes, 1.0);
 }
 
 /* How often keys and values of sequences that decode cross the memory beyond the first time. */

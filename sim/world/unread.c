@@ -53,9 +53,9 @@ static void warn_estimates(const struct unread_env *env)
 {
     const struct estimates_config *estimates = &env->scenario->jobs.estimates;
     if (estimates->law != ESTIMATE_LOGNORMAL && fabs(estimates->sigma - default_sigma) > 0)
-        warn(env, "it is of the law 'lognormal'", "set 'law'", "jobs.estimates.sigma");
+        warn(env, "only the law 'lognormal' has it", "set 'law'", "jobs.estimates.sigma");
     if (estimates->law != ESTIMATE_UNIFORM && fabs(estimates->most - default_most) > 0)
-        warn(env, "it is of the law 'uniform'", "set 'law'", "jobs.estimates.most");
+        warn(env, "only the law 'uniform' has it", "set 'law'", "jobs.estimates.most");
     if (estimates->law == ESTIMATE_TRACED) return;
     if (!env->reads_estimates)
         warn(env, "the scheduler reads no estimates of run times", "choose one that does, such as \"easy\"",
@@ -75,19 +75,19 @@ static void warn_deadlines(const struct unread_env *env)
 
 static void warn_speedups(const struct unread_env *env)
 {
-    static const char set[] = "set 'law'", power[] = "it is of the law 'power'";
+    static const char set[] = "set 'law'", power[] = "only the law 'power' has it";
     const struct config_list *types = &env->scenario->jobs.all_types;
     for (size_t i = 0; i < types->n; i++) {
         const struct job_type *type = (const struct job_type *)types->items + i;
         const struct speedup_config *speedup = &type->speedup;
         if (speedup->law != SPEEDUP_AMDAHL && fabs(speedup->parallel_frac - 1) > 0)
-            warn(env, "it is of the law 'amdahl'", set, "jobs.types.%s.speedup.parallel_frac", type->name);
+            warn(env, "only the law 'amdahl' has it", set, "jobs.types.%s.speedup.parallel_frac", type->name);
         if (speedup->law != SPEEDUP_POWER && fabs(speedup->exponent - 1) > 0)
             warn(env, power, set, "jobs.types.%s.speedup.exponent", type->name);
         if (speedup->law != SPEEDUP_POWER && speedup->linear_below_one)
             warn(env, power, set, "jobs.types.%s.speedup.linear_below_one", type->name);
         if (speedup->law != SPEEDUP_TABLE && speedup->points.n > 0)
-            warn(env, "they are of the law 'table'", set, "jobs.types.%s.speedup.points", type->name);
+            warn(env, "only the law 'table' has them", set, "jobs.types.%s.speedup.points", type->name);
     }
 }
 
@@ -110,9 +110,12 @@ static void warn_migrations(const struct unread_env *env)
     if (isnan(env->scenario->jobs.restart.migrate_s)) return;
     if (has_one_node(env->cluster))
         warn(env, "there is one node, so no job moves to another one", "", path);
-    else if (!env->may_migrate)
-        warn(env, "the scheduler moves no running jobs to other nodes",
-             "choose one that does, \"fifo-migrate\", and a placement on nodes", path);
+    else if (env->may_migrate)
+        return;
+    else if (((const struct scheduler *)env->scenario->jobs.scheduler.entry)->migrates)
+        warn(env, "the placement puts no job on nodes", "choose one that does, such as \"consolidated\"", path);
+    else
+        warn(env, "the scheduler moves no running jobs to other nodes", "choose one that does, \"fifo-migrate\"", path);
 }
 
 static void warn_saves(const struct unread_env *env)
@@ -128,7 +131,7 @@ static void warn_saves(const struct unread_env *env)
             warn(env, "'fastpersist' hides writes behind the next step, and 'overlap' is 0s", "give 'overlap'",
                  "jobs.types.%s.checkpoint.model", type->name);
         if (!isnan(saves->bytes) && !isnan(saves->params))
-            warn(env, "'bytes' is the size", "'bytes'", "jobs.types.%s.checkpoint.params", type->name);
+            warn(env, "'bytes' states the size", "'bytes'", "jobs.types.%s.checkpoint.params", type->name);
         if (saves->design == CHECKPOINT_DATASTATES) continue;
         static const char why[] = "only the model 'datastates' copies to the host first";
         if (!isnan(saves->gpu_copy_bytes_per_s)) warn(env, why, other, "jobs.types.%s.checkpoint.gpu_copy", type->name);

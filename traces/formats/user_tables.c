@@ -115,8 +115,21 @@ struct csv_jobs_params {
 
 /* --- Fields as sacct writes them --- */
 
+/* Whether sacct lists resources of this name: those that Slurm always counts, and of any generic kind. */
+static bool is_resource(const char *name, size_t n_chars)
+{
+    static const char *const names[] = {"cpu", "mem", "node", "billing", "energy", "vmem", "pages"};
+    static const char *const kinds[] = {"gres/", "license/", "bb/", "fs/", "ic/"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (n_chars == strlen(names[i]) && memcmp(name, names[i], n_chars) == 0) return true;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (n_chars > strlen(kinds[i]) && memcmp(name, kinds[i], strlen(kinds[i])) == 0) return true;
+    return false;
+}
+
 /* The number behind a name of sacct's list of resources, such as "cpu=64,gres/gpu:a100=8,gres/gpu=8,node=1". Without
- * "gres/gpu" it is the sum over models, "gres/gpu:MODEL"; 0 without either. Returns false if a number is none. */
+ * "gres/gpu" it is the sum over models, "gres/gpu:MODEL"; 0 without either. Returns false if a number or a name is
+ * none. */
 static bool tres_gpus(struct csv_field field, int64_t *gpus)
 {
     static const char name[] = "gres/gpu";
@@ -126,6 +139,7 @@ static bool tres_gpus(struct csv_field field, int64_t *gpus)
         const char *comma = memchr(at, ',', (size_t)(end - at)), *stop = comma != NULL ? comma : end;
         const char *is = memchr(at, '=', (size_t)(stop - at));
         const size_t n_chars = is != NULL ? (size_t)(is - at) : 0;
+        if (!is_resource(at, n_chars)) return false;
         if (n_chars >= n_name && memcmp(at, name, n_name) == 0 && (n_chars == n_name || at[n_name] == ':')) {
             int64_t number;
             if (number_i64(is + 1, (size_t)(stop - is - 1), &number) != NUMBER_OK || number < 0 || number > INT32_MAX)

@@ -360,8 +360,8 @@ static void warn_absent(struct hived *hived, struct job_plan *plan)
         if (hived->tenants[i].has_jobs) continue;
         if (hived->absent[0] == '\0')
             snprintf(hived->absent, sizeof hived->absent,
-                     "virtual clusters whose name is the group or type of no job, '%.100s' first: jobs of other names "
-                     "are opportunistic",
+                     "virtual clusters whose name is the group or type of no job that arrived, '%.100s' first: jobs of "
+                     "other names are opportunistic",
                      params[i].name);
         job_plan_warn(plan, "hived-absent", hived->absent);
     }

@@ -252,9 +252,10 @@ static void warn_of_outputs(struct cli *cli, const char *path, const struct trac
 static void warn_of_ids(struct cli *cli, const char *path, const struct trace_check *found)
 {
     if (found->n_same_ids == 0) return;
-    diag_warning(&cli->diag, path, "sacct -D lists each attempt of a job; leave out '-D', or the column of ids",
-                 "jobs with the id of an earlier one: %" PRId64 ", the first with %" PRId64
-                 ". Each is a job of its own, which no command can name",
+    diag_warning(&cli->diag, path,
+                 "give each job an id of its own, or leave out the column of ids; sacct lists attempts with '-D' alone",
+                 "%" PRId64 " jobs have the id of an earlier one, the first %" PRId64
+                 ": each is a job of its own, which no command can name",
                  found->n_same_ids, found->first_same_id);
 }
 

@@ -335,11 +335,15 @@ void jobs_explain_stall(const struct jobs *jobs)
     const double work_s = sim_s_from_ns(worst->progress.work_ns);
     diag_warning(jobs->site->diag, NULL,
                  job_checkpoint_is_taken(worst)
-                     ? "save more often, or have failures take GPUs away less often"
+                     ? "save more often, or have failures and the scheduler take GPUs away less often"
+                 : job_checkpoint_keeps_saved(worst)
+                     ? "give its 'checkpoint' a policy that saves, or set its 'preempt_keeps' to \"all\""
                      : "give its type a 'checkpoint', or have failures take GPUs away less often",
-                 "job %" PRId64 " may never end, as it loses what it gains: it lost its GPUs %" PRId32
-                 " times, did work of %.4g GPU s in vain and has kept %.4g s of its %.4g s",
-                 worst->view.id, worst->restarts, worst->lost_gpu_s, sim_s_from_ns(worst->progress.saved_ns), work_s);
+                 "job %" PRId64 " may never end, as it loses what it gains: failures took its GPUs %" PRId32
+                 " times and the scheduler %" PRId32
+                 " times, it did work of %.4g GPU s in vain and has kept %.4g s of its %.4g s",
+                 worst->view.id, worst->restarts, worst->view.preemptions, worst->lost_gpu_s,
+                 sim_s_from_ns(worst->progress.saved_ns), work_s);
 }
 
 /* --- Flows in an idle network --- */

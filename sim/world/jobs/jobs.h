@@ -116,10 +116,10 @@ int64_t jobs_finished(const struct jobs *jobs);
 
 /* Whether the scheduler may read estimates of run times; and whether all of them were exact, too. */
 bool jobs_reads_estimates(const struct jobs *jobs);
+bool jobs_has_exact_estimates(const struct jobs *jobs);
 
 /* Whether the scheduler may move running jobs to other nodes, and a placer places jobs on nodes. */
 bool jobs_may_migrate(const struct jobs *jobs);
-bool jobs_has_exact_estimates(const struct jobs *jobs);
 
 /* The first type of "jobs.types" from number *at on that no job had; *at moves behind it. NULL: there is none, no job
  * was submitted, or the trace has not ended. The type "default" needs no job. */

@@ -170,7 +170,7 @@ static bool uses_tier(const struct offload_service *offload, enum offload_tier t
     const struct offload_shares *shares = &offload->plan.placement.shares;
     const bool is_host = tier == OFFLOAD_HOST;
     if (is_host && offload_evicted(offload, &(struct request_view){0}) == OFFLOAD_HOST) return true;
-    for (int i = tier; i <= (is_host ? OFFLOAD_DISK : (int)tier); i++)
+    for (int i = (int)tier; i <= (is_host ? (int)OFFLOAD_DISK : (int)tier); i++)
         if (shares->weights[i] > 0.0 || shares->cache[i] > 0.0 || shares->hidden[i] > 0.0) return true;
     return false;
 }

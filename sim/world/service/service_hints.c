@@ -119,20 +119,24 @@ static int64_t default_of(const struct pool_config *pool, const char *name)
     return -1;
 }
 
-/* The limits of an iteration count all groups of data_parallel together, while vLLM's hold for each of them. */
+/* The limits of an iteration count all groups of data_parallel together, while those of engines hold for each. Each
+ * limit that has the value of its default is told. */
 static int emit_group_limits(const struct service *service, const struct fleet_pool *pool)
 {
     const struct pool_config *config = &pool->config;
     const int64_t groups = config->data_parallel;
     const int64_t sequences = default_of(config, "max_sequences"), tokens = default_of(config, "token_budget");
-    char text[512], budget[64] = "", key[128] = "";
-    if (groups <= 1 || sequences < 0 || (config->role != POOL_DECODE && tokens < 0)) return 0;
-    if (config->role != POOL_DECODE) snprintf(budget, sizeof budget, " and token_budget %lld", (long long)tokens);
+    const bool counts_tokens = tokens >= 0 && config->role != POOL_DECODE;
+    char text[512], most[64] = "", budget[64] = "", key[128] = "";
+    if (groups <= 1 || (sequences < 0 && !counts_tokens)) return 0;
+    if (sequences >= 0) snprintf(most, sizeof most, "max_sequences %lld", (long long)sequences);
+    if (counts_tokens)
+        snprintf(budget, sizeof budget, "%stoken_budget %lld", sequences >= 0 ? " and " : "", (long long)tokens);
     if (config->name != NULL) snprintf(key, sizeof key, "pools.%.64s.", config->name);
     snprintf(text, sizeof text,
-             "service '%s': max_sequences %lld%s of %sbatching, the defaults, are for all %lld groups of data_parallel "
-             "together, while vLLM's are for each: set them to as many times those of a group",
-             service->config->name, (long long)sequences, budget, key, (long long)groups);
+             "service '%s': of %sbatching %s%s, as by default, counts for all %lld groups of data_parallel together, "
+             "while an engine's counts for each: take as many times that of a group",
+             service->config->name, key, most, budget, (long long)groups);
     return service_emit_warning(service, "group-limits", 1, text);
 }
 
@@ -304,7 +308,8 @@ static void name_pools(const struct service *service, const struct remark *remar
     text_init(&names);
     for (size_t i = 0; i < fleet->n_pools; i++) {
         if (!is_true_of(service, remark, &fleet->pools[i], told)) continue;
-        text_printf(&names, "%s'%s'", n > 0 ? ", " : "", fleet->pools[i].config.name);
+        if (fleet->pools[i].config.name != NULL)
+            text_printf(&names, "%s'%s'", n > 0 ? ", " : "", fleet->pools[i].config.name);
         n++;
     }
     text_printf(line, "service '%s'", service->config->name);
@@ -526,7 +531,8 @@ int service_emit_repeats(const struct service *service)
     if (repeats->is_full) snprintf(first, sizeof first, " of the first %" PRId64 " prompts", repeats->n_prompts);
     snprintf(text, sizeof text,
              "service '%s': %.3g %% of the prompt tokens%s repeat the beginnings of earlier prompts and are computed "
-             "again, for it has no prefix cache: \"kv\": {\"prefix_cache\": \"lru\"} keeps them",
-             service->config->name, 100.0 * repeated_frac, first);
+             "again, for it has no prefix cache: \"kv\": {\"prefix_cache\": \"lru\"}%s keeps them",
+             service->config->name, 100.0 * repeated_frac, first,
+             service->fleet.pools[0].config.name != NULL ? ", of pools that have a kv of their own there," : "");
     return service_emit_warning(service, "no-prefix-cache", repeated_frac >= least_repeated_frac, text);
 }

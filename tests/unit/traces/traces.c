@@ -492,6 +492,21 @@ TEST(a_table_of_slurm_is_read_as_it_is)
     CHECK_EQ_INT(trace_source_note(&trace, "no-limit"), 2);
 }
 
+/* What is no list of resources is no job without GPUs. */
+TEST(a_text_with_an_equals_sign_is_no_list_of_resources)
+{
+    static const char *const texts[] = {"ngpus=4", "gpu=8,cpu=4", "=", "cpu=4,=8", "gres/gpu=x", "cpu=4,gpus"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        SCOPED(trace_source) trace = {0};
+        struct job_record job;
+        char text[200];
+        snprintf(text, sizeof text, "submit_s;duration_s;gpus\n1;2;%s\n", texts[i]);
+        MUST(trace_source_jobs(&trace, 1, "{'format': 'csv-jobs', 'path': '%s'}", trace_source_file("bad.csv", text)) ==
+             0);
+        CHECK_EQ_INT(trace_source_job(&trace, &job), SIM_E_DATA);
+    }
+}
+
 TEST(a_table_of_jobs_names_gpu_models)
 {
     const char *path = trace_source_file("models.csv",

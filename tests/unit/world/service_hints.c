@@ -294,11 +294,12 @@ TEST(limits_that_all_attention_groups_share_are_told)
 {
     const struct seen seen = group_limits(8, "'vllm-v1'");
     CHECK_EQ_INT(seen.n, 1);
-    CHECK(strstr(seen.text, "max_sequences 256 and token_budget 2048 of batching") != NULL);
+    CHECK(strstr(seen.text, "of batching max_sequences 256 and token_budget 2048, as by default") != NULL);
     CHECK(strstr(seen.text, "all 8 groups") != NULL);
     CHECK_EQ_INT(group_limits(1, "'vllm-v1'").n, 0);
-    CHECK_EQ_INT(group_limits(8, "{'policy': 'vllm-v1', 'token_budget': 16384}").n, 0);
-    CHECK_EQ_INT(group_limits(8, "{'policy': 'vllm-v1', 'token_budget': 2048, 'max_sequences': 2048}").n, 0);
+    CHECK_EQ_INT(group_limits(8, "{'policy': 'vllm-v1', 'token_budget': 16384, 'max_sequences': 2048}").n, 0);
+    const struct seen one = group_limits(8, "{'policy': 'vllm-v1', 'token_budget': 16384}");
+    CHECK(one.n == 1 && strstr(one.text, "max_sequences 256, as") != NULL && strstr(one.text, "token") == NULL);
 }
 
 static struct seen assumed_drafts(const char *speculation)
