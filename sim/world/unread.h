@@ -1,6 +1,6 @@
 /* Settings of jobs, failures and power that nothing reads in a scenario: those listed here get a warning that they
- * have no effect, and why. So do a power that no GPU draws, and a scheduler that goes by deadlines where no job has one.
- * Those of a service are in service/fleet_unread.c, those of offers in market/market_offers.c. */
+ * have no effect, and why. So do a power that no GPU draws, and a scheduler that goes by deadlines where no job has
+ * one. Those of a service are in service/fleet_unread.c, those of offers in market/market_offers.c. */
 #ifndef ORRERY_WORLD_UNREAD_H
 #define ORRERY_WORLD_UNREAD_H
 

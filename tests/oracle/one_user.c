@@ -4,7 +4,7 @@
  * kernels one by one, as vLLM did that year. An iteration should then take the longer of its GPU time and of its
  * launches.
  *
- * Nothing was fitted to these runs. The form was chosen with a view of their times beside predicted GPU times. GPU times
+ * Nothing was fitted to these runs. The form was chosen with a view of their times beside predicted GPU times. These
  * are the shipped ones; the kernels of A10 and T4 were never measured. Launch times are those of vLLM 0.2 on the A100s
  * and H100s of Splitwise's hosts; for A10 and T4 there are none, so only their GPU time counts. Bounds are what was
  * found, rounded up. configs/engines/README.md has all. */
