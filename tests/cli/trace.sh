@@ -317,9 +317,9 @@ cmp -s "$T/plain.csv" "$T/again.csv" || complain 'a converted log is another one
 # Jobs with the number of an earlier one are told, and why cannot name them.
 printf 'job_id,submit_s,duration_s,gpus\n7,0,5,1\n8,1,5,1\n7,2,5,1\n7,3,5,1\n' >"$T/same.csv"
 run 0 trace check "$T/same.csv"
-err "warning: jobs with the id of an earlier one: 2, the first with 7."
+err "warning: 2 jobs have the id of an earlier one, the first 7: each"
 run 0 trace check "$T/graph.csv" -f csv-jobs
-! grep -q 'earlier one' "$T/err" || complain 'jobs with numbers of their own are told'
+! grep -q 'an earlier one' "$T/err" || complain 'jobs with numbers of their own are told'
 echo '{"jobs": {"trace": {"format": "csv-jobs", "path": "same.csv"}}}' >"$T/same.json"
 run 0 run "$T/same.json" -q -o "$T/same.db"
 run 2 why "$T/same.db" job 7
