@@ -23,7 +23,8 @@ static void check_refused(const char *document, const char *service, const char 
     char message[DIAG_TEXT_CHARS];
     const struct bed_rows *rows = run(document, service, 24, rl);
     CHECK(rows->code != 0);
-    snprintf(message, sizeof message, "%s", rows->diag.n_items > 0 ? rows->diag.items[rows->diag.n_items - 1].text : "");
+    snprintf(message, sizeof message, "%s",
+             rows->diag.n_items > 0 ? rows->diag.items[rows->diag.n_items - 1].text : "");
     if (!CHECK(strstr(message, text) != NULL)) fprintf(stderr, "  '%s' has no '%s'\n", message, text);
 }
 
