@@ -15,8 +15,8 @@ struct trace_check {
 };
 
 /* All bad rows go to the diag, which keeps the first ones and counts the rest. If no row is right, rows that are wrong
- * in one way are one finding. Ids of jobs are kept: memory grows with their number. Returns 0 when there was none, else
- * the code of the first one. */
+ * in one way are one finding. Ids of jobs are kept: memory grows with their number. Returns 0 when there was none,
+ * else the code of the first one. */
 int trace_check_requests(struct request_source *source, struct trace_check *check, struct diag *diag);
 int trace_check_jobs(struct job_source *source, struct trace_check *check, struct diag *diag);
 

@@ -63,9 +63,9 @@
  *
  * as the group's heads run one after the other. Where decode_tile_frac was fitted, missed is 1 and reread_frac is
  * bandwidth_frac, as these were fitted together. Elsewhere tiles are those of prompts, empty blocks are free, and
- * bandwidth_frac is that of prompts, as little as 0.4. There missed grows to 1 over one size of the L2, and reread_frac
- * is 0.9: both are guesses that leave no cliff, in view of the RTX 4090 and the RTX PRO 6000. Of 128 sequences, rows of
- * the PRO 6000 are 25 % slower than the law at 2,048 tokens, and 18 to 45 % faster from 4,096 on.
+ * bandwidth_frac is that of prompts, as little as 0.4. There missed grows to 1 over one size of the L2, and
+ * reread_frac is 0.9: both are guesses that leave no cliff, in view of the RTX 4090 and the RTX PRO 6000. Of 128
+ * sequences, rows of the PRO 6000 are 25 % slower than the law at 2,048 tokens, and 18 to 45 % faster from 4,096 on.
  *
  * Both follow Dao, "FlashAttention-2" (2023), and Shah et al., "FlashAttention-3" (2024). Left out: keys that stay in
  * the cache from an earlier kernel, clocks that sink under load, what unpacking a compressed KV cache costs. */

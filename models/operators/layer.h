@@ -81,10 +81,11 @@ const char *llm_operator_name(enum llm_operator op);
  * dispatch: how tokens of GPUs with sequences or tokens of their own come to common experts. All GPUs gather all
  * tokens, and the results are reduced and scattered: the default of vLLM (allgather_reducescatter) and SGLang
  * (moe-a2a-backend none). Or, with expert > 1, they travel to their experts in the format that these compute in, and
- * back in that of the hidden state: by NCCL's all-to-all, or by DeepEP's kernels (models/operators/exchange.h) to whole
- * experts on a GPU. redundant_experts are copies, between which the tokens of an expert are dealt. Of DeepEP's kernels
- * and of experts on GPUs of their own, the times are those of the busiest GPU. Its experts have `imbalance` times the
- * rows. It gets as many more copies, up to all tokens, and sends no more of its own (models/operators/exchange.h).
+ * back in that of the hidden state: by NCCL's all-to-all, or by DeepEP's kernels (models/operators/exchange.h) to
+ * whole experts on a GPU. redundant_experts are copies, between which the tokens of an expert are dealt. Of DeepEP's
+ * kernels and of experts on GPUs of their own, the times are those of the busiest GPU. Its experts have `imbalance`
+ * times the rows. It gets as many more copies, up to all tokens, and sends no more of its own
+ * (models/operators/exchange.h).
  *
  * What engines differ in: an all-reduce of their own for short messages (models/operators/collective.h), where NVLink
  * connects all GPUs; norms that add the residual up in passing, so that it is no operator of its own. What calibrations

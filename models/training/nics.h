@@ -26,8 +26,8 @@ struct training_layer_cost {
     double reduce_s; /* r */
 };
 
-/* Fills plan->nics.layers with the least J for `layers` layers, at least as many as stages, at costs by cluster. Stages
- * of a cluster differ by one layer at most; the first ones have it. */
+/* Fills plan->nics.layers with the least J for `layers` layers, at least as many as stages, at costs by cluster.
+ * Stages of a cluster differ by one layer at most; the first ones have it. */
 void training_nics_split(struct training_plan *plan, const struct training_layer_cost *costs, int64_t layers);
 
 /* Clusters that stages lie in; 1 without clusters, or if each stage lies in all. The cluster of a stage. */

@@ -3,8 +3,8 @@
 #include "sim/core/check.h"
 #include "sim/core/count_tree.h"
 #include "sim/core/mem.h"
-#include "sim/core/tournament.h"
 #include "sim/core/rng.h"
+#include "sim/core/tournament.h"
 
 #include <string.h>
 

@@ -4,7 +4,8 @@
  * Scores are kept per request and node, and recomputed only for nodes that have changed. A placement costs one score
  * and a step per level of a tournament (sim/core/tournament.h) for each node that changed since the last job with the
  * same request. About 2 million scores are kept, of 17 bytes each (36 MB), but at least those of 8 requests: with 10
- * million nodes 1.4 GB. Where more different requests take turns, those that find no scores cost a pass over all nodes.
+ * million nodes 1.4 GB. Where more different requests take turns, those that find no scores cost a pass over all
+ * nodes.
  *
  * The node that comes first wins ties: as listed, or ("ties": "shuffled") in an order drawn once per run. The released
  * code of FGD numbers its nodes at random and takes the lowest, which is the latter. */

@@ -4,8 +4,8 @@
 #include "sim/core/check.h"
 #include "sim/core/err.h"
 #include "sim/core/mem.h"
-#include "sim/core/tournament.h"
 #include "sim/core/rng.h"
+#include "sim/core/tournament.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* One user of a serving engine, on GPUs and LLMs that no preset was fitted to: IBM's runs of TGIS, its fork of
- * text-generation-inference of 2023, for LLM-Pilot (IBM/LLM-performance-prediction @ 3c66483f). With one user no prompt
- * interrupts an answer, so the mean time between tokens is that of a decode iteration of one sequence. TGIS launches
- * kernels one by one, as vLLM did that year. An iteration should then take the longer of its GPU time and of its
- * launches.
+ * text-generation-inference of 2023, for LLM-Pilot (IBM/LLM-performance-prediction @ 3c66483f). With one user no
+ * prompt interrupts an answer, so the mean time between tokens is that of a decode iteration of one sequence. TGIS
+ * launches kernels one by one, as vLLM did that year. An iteration should then take the longer of its GPU time and of
+ * its launches.
  *
  * Nothing was fitted to these runs. The form was chosen with a view of their times beside predicted GPU times. These
  * are the shipped ones; the kernels of A10 and T4 were never measured. Launch times are those of vLLM 0.2 on the A100s

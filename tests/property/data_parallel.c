@@ -142,8 +142,8 @@ TEST(groups_of_several_gpus_gather_and_sum)
         }
 }
 
-/* With sequence parallelism each GPU has its own tokens. A shared expert is whole on it where the others are on GPUs of
- * their own. Then layers with experts need no sum after it; with all-gathers one gather and one scatter for the
+/* With sequence parallelism each GPU has its own tokens. A shared expert is whole on it where the others are on GPUs
+ * of their own. Then layers with experts need no sum after it; with all-gathers one gather and one scatter for the
  * others, as dense layers do. */
 TEST(shared_experts_of_own_tokens_need_no_sum)
 {

@@ -33,7 +33,8 @@ struct test {
  * it runs is seen by these in other tests: `make coverage` names the lines that are not. */
 #define TEST_OPTIMISED(what) DEFINE_TEST(what, TEST_THERE)
 
-/* The same, of many like cases: `make test` runs all in the optimised build, and before them a part with sanitizers. */
+/* The same, of many like cases: `make test` runs all in the optimised build, and before them a part with
+ * sanitizers. */
 #define TEST_SIZED(what) DEFINE_TEST(what, TEST_IN_BOTH)
 
 /* In a test defined by TEST_SIZED: how many of n cases to run. It is an eighth, rounded up, where the optimised build

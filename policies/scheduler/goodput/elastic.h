@@ -82,7 +82,8 @@ int32_t elastic_most_gpus(const struct elastic *elastic, const struct elastic_jo
  * for jobs whose ranks fill several GPUs: such a job gets multiples of them. */
 int32_t elastic_least_gpus(const struct elastic *elastic, const struct elastic_job *job, int type);
 
-/* Most GPUs of a job that explores: twice as many as it has ever held, or `least` if these are more; at most `most`. */
+/* Most GPUs of a job that explores: twice as many as it has ever held, or `least` if these are more; at most
+ * `most`. */
 int32_t elastic_explored_gpus(const struct elastic_job *job, int32_t least, int32_t most);
 
 /* The multiple of the job's ranks (job_view_rank_gpus) that `gpus` GPUs hold. */

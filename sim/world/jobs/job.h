@@ -318,8 +318,8 @@ int jobs_end_after_plan(struct jobs *jobs);
 /* Ends a job that has started before its work is done: its row says 'stopped'. Returns false for others. */
 bool job_stop_early(struct job *job, sim_ns now);
 
-/* No losses yet: has_any only if the configuration gives them noise. job_losses_fini frees those of jobs that are still
- * in the system. */
+/* No losses yet: has_any only if the configuration gives them noise. job_losses_fini frees those of jobs that are
+ * still in the system. */
 void job_losses_init(struct job_losses *losses, const struct jobs_config *config);
 void job_losses_fini(struct job_losses *losses);
 

@@ -1,7 +1,8 @@
 /* The messages of a training plan on the network (models/training/exchange.h).
  *
- * Ranks fill the job's nodes in order, those with the most GPUs first, one rank on each GPU. Ranks that the plan leaves
- * out idle. Each group of ranks then exchanges its data over NICs, where it spans nodes; the rest stays inside nodes:
+ * Ranks fill the job's nodes in order, those with the most GPUs first, one rank on each GPU. Ranks that the plan
+ * leaves out idle. Each group of ranks then exchanges its data over NICs, where it spans nodes; the rest stays inside
+ * nodes:
  *
  *     ring         from each node of the group to its next one, over as many NICs as its smallest node has members
  *     all-to-all   each member sends to one member on each other node, on at most STEP_PARTNERS nodes, evenly spaced
@@ -14,12 +15,12 @@
  * one claim. Kinds take turns on a NIC: the weight of a claim is the share of its kind in all that leaves the NIC.
  * Flows of one kind to several partners are sent at once, and each counts as one where it meets those of others.
  *
- * The step is priced as `orrery plan` prices it (models/training/step.h), with two changes: a group spans as many nodes
- * as it does here, and each kind of exchange has a share of the bandwidth. That is the smallest share that a sender of
- * it gets: of all claims of the sender over links that are short of bandwidth, the sum of the grants over the sum of
- * the demands, at most what the links of its path can carry. So kinds that cross one oversubscribed switch share its
- * loss, as they would one after another. The speed of the job is the ratio of two such steps, that on adjacent GPUs in
- * an idle network over that at present. */
+ * The step is priced as `orrery plan` prices it (models/training/step.h), with two changes: a group spans as many
+ * nodes as it does here, and each kind of exchange has a share of the bandwidth. That is the smallest share that a
+ * sender of it gets: of all claims of the sender over links that are short of bandwidth, the sum of the grants over
+ * the sum of the demands, at most what the links of its path can carry. So kinds that cross one oversubscribed switch
+ * share its loss, as they would one after another. The speed of the job is the ratio of two such steps, that on
+ * adjacent GPUs in an idle network over that at present. */
 #include "sim/core/check.h"
 #include "sim/core/mem.h"
 #include "sim/core/vec.h"

@@ -178,7 +178,7 @@ static struct training_spread spread_now(struct job_traffic *traffic)
     struct training_spread spread = traffic->spread;
     double shares[TRAINING_EXCHANGES];
     sum_ports(traffic);
-    for (int32_t k = 0; k < spread.n; k++) shares[k] = 1.0;
+    for (int32_t k = 0; k < TRAINING_EXCHANGES; k++) shares[k] = 1.0;
     for (int32_t i = 0; i < traffic->n_flows; i++) {
         const struct job_flow *flow = &traffic->flows[i];
         shares[flow->kind] = fmin(shares[flow->kind], share_of(traffic, flow));

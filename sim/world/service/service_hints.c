@@ -277,8 +277,8 @@ int service_emit_assumed_drafts(const struct service *service)
 
 /* --- Remarks on the models of pools --- */
 
-/* How iterations of pools are timed, what their GPUs hold, draw and cost. Pools often share one model, so a remark that
- * is true of several is told once, and names them: the service, if it is true of all. */
+/* How iterations of pools are timed, what their GPUs hold, draw and cost. Pools often share one model, so a remark
+ * that is true of several is told once, and names them: the service, if it is true of all. */
 
 /* What is told of a pool. `say` adds a text without the names of service and pool, or nothing. */
 struct remark {
@@ -365,15 +365,16 @@ static void say_caveat(const struct service *service, const struct fleet_pool *p
 static const char *const format_names[] = {NUMBER_FORMATS(FORMAT_NAME)};
 #undef FORMAT_NAME
 
-/* Whether products in this format of weights need units that the GPU lacks. Other narrow formats are always widened. */
+/* Whether products in this format of weights need units that the GPU lacks. Other narrow formats are always
+ * widened. */
 static bool lacks_units(const struct gpu_spec *gpu, enum number_format weights)
 {
     if (weights == FORMAT_NVFP4) return !(gpu->peak_flop_per_s[FORMAT_NVFP4] > 0.0);
     return (weights == FORMAT_FP8 || weights == FORMAT_FP8_BLOCK) && !(gpu->peak_flop_per_s[FORMAT_FP8] > 0.0);
 }
 
-/* Weights in nvfp4 or fp8 on a GPU without units for it, such as those before Blackwell or before Ada: they are widened
- * before each product (weight_kernels). vLLM does so: vllm/model_executor/layers/quantization/utils/
+/* Weights in nvfp4 or fp8 on a GPU without units for it, such as those before Blackwell or before Ada: they are
+ * widened before each product (weight_kernels). vLLM does so: vllm/model_executor/layers/quantization/utils/
  * marlin_utils_fp4.py and marlin_utils_fp8.py. */
 static void say_emulation(const struct service *service, const struct fleet_pool *pool, struct text *text)
 {
@@ -494,8 +495,8 @@ int service_emit_power(const struct service *service)
 
 /* Engines cache prefixes, so a run without a cache computes tokens that a site would not. The run looks at the leading
  * blocks of each prompt, by the keys that the trace gives them. Turns of sessions are not looked at: the report tells
- * of them from metrics of their own, unless a log only names its sessions. Behind the first MOST_BLOCKS distinct blocks
- * nothing is looked at, so that memory stays small. */
+ * of them from metrics of their own, unless a log only names its sessions. Behind the first MOST_BLOCKS distinct
+ * blocks nothing is looked at, so that memory stays small. */
 enum { MOST_BLOCKS = 1 << 18 };
 
 static const double least_repeated_frac = 0.05;

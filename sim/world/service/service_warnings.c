@@ -182,43 +182,37 @@ static bool is_out_of_memory(const struct service *service)
     return fleet->n_pools > 0;
 }
 
+/* A setting asks for something that no request has had. Without requests there is nothing to tell. */
+static int emit_idle(const struct service *service, const char *code, bool idle, const char *what)
+{
+    char text[512];
+    snprintf(text, sizeof text, "service '%s': %s", service->config->name, what);
+    return service_emit_warning(service, code, idle && service->stats.requests.arrived > 0, text);
+}
+
 /* Prefixes are to be cached, but the trace has no prefix blocks. */
 static int emit_idle_caches(const struct service *service)
 {
-    char text[512];
     const struct fleet *fleet = &service->fleet;
-    const bool arrived = service->stats.requests.arrived > 0;
-    const bool idle = fleet_caches_prefixes(fleet) && fleet->prefix_block_tokens == 0 && arrived;
-    snprintf(text, sizeof text,
-             "service '%s': kv.prefix_cache has no effect: no request has prefix blocks (as a trace of format "
-             "'mooncake' has), and none was preempted",
-             service->config->name);
-    return service_emit_warning(service, "no-prefixes", idle, text);
+    return emit_idle(service, "no-prefixes", fleet_caches_prefixes(fleet) && fleet->prefix_block_tokens == 0,
+                     "kv.prefix_cache has no effect: no request has prefix blocks (as a trace of format 'mooncake' "
+                     "has), and none was preempted");
 }
 
 /* The router goes by sessions, but no request is of one. */
 static int emit_missing_sessions(const struct service *service)
 {
-    char text[512];
+    char what[256];
     const struct router *router = service->fleet.routing.router;
-    const bool arrived = service->stats.requests.arrived > 0;
-    const bool idle = router->follows_sessions && !service->has_sessions && arrived;
-    snprintf(text, sizeof text, "service '%s': no request is of a session, so '%s' goes by loads alone",
-             service->config->name, router->policy.name);
-    return service_emit_warning(service, "no-sessions", idle, text);
+    snprintf(what, sizeof what, "no request is of a session, so '%s' goes by loads alone", router->policy.name);
+    return emit_idle(service, "no-sessions", router->follows_sessions && !service->has_sessions, what);
 }
 
 /* Chunks are to be reused, but the trace names none. */
 static int emit_idle_stores(const struct service *service)
 {
-    char text[512];
-    const bool arrived = service->stats.requests.arrived > 0;
-    const bool idle = fleet_reuses_chunks(&service->fleet) && service->n_with_chunks == 0 && arrived;
-    snprintf(text, sizeof text,
-             "service '%s': kv.chunk_store has no effect: no request has chunks (as a trace of format 'generate-rag' "
-             "has)",
-             service->config->name);
-    return service_emit_warning(service, "no-chunks", idle, text);
+    return emit_idle(service, "no-chunks", fleet_reuses_chunks(&service->fleet) && service->n_with_chunks == 0,
+                     "kv.chunk_store has no effect: no request has chunks (as a trace of format 'generate-rag' has)");
 }
 
 static int emit_too_long(const struct service *service)

@@ -73,8 +73,8 @@ static struct bed_rows *serve_generated(const char *trace)
                   trace);
 }
 
-/* What turns of sessions repeat is told by the report, from their own metrics. Generated requests that only begin alike
- * have no such metrics. */
+/* What turns of sessions repeat is told by the report, from their own metrics. Generated requests that only begin
+ * alike have no such metrics. */
 TEST(turns_of_sessions_are_left_to_the_report)
 {
     struct bed_rows *rows = serve_generated(
